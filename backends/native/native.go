@@ -1,0 +1,35 @@
+// Package native confines programs with the Linux kernel's own means.
+package native
+
+import (
+	"log/slog"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// Name is the backend's name.
+const Name = "native"
+
+// Config configures the backend. The zero value is right for most programs.
+type Config struct {
+	// Spawner is the path of the spawner program (toolcell-init, or a program that calls spawner.Main first thing).
+	// "" means: this very program, when it has called spawner.Main, else toolcell-init beside the executable.
+	Spawner string
+	// Images maps image names to "host" or to an unpacked root directory. "host" is always known.
+	Images map[string]string
+	// Protected lists host paths that no mount may show, such as the gateway's configuration.
+	Protected []string
+	// Waivers lists the guarantees that the operator agreed to run without.
+	Waivers []sandbox.Waiver
+	// IDBase is the first host id of the range that sandboxes of a root caller run under. 0 means 1879048192.
+	IDBase uint32
+	// IDCount is the length of that range. 0 means 65536.
+	IDCount uint32
+	// CgroupParent is the cgroup directory, relative to each controller's mount, below which calls get theirs. "" means
+	// the caller's own cgroup.
+	CgroupParent string
+	// StateDir holds the locks of a root caller's id ranges. "" means /run/toolcell.
+	StateDir string
+	// Logger receives what operators should know. nil means silence.
+	Logger *slog.Logger
+}
