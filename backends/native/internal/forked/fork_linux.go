@@ -1,0 +1,66 @@
+package forked
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+)
+
+// Request is one fork, filled before it.
+type Request struct {
+	// Flags are the namespaces, as for clone3(2).
+	Flags uint64
+	// FDs are the descriptors for the child in the order of their places: the channel, the plan, the rest.
+	FDs [plan.MaxFDs]int32
+	// N is how many of them are used; at least two.
+	N int
+}
+
+// cloneArgs is struct clone_args (linux/sched.h) in its first version, CLONE_ARGS_SIZE_VER0.
+type cloneArgs struct {
+	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64
+}
+
+const (
+	clonePidfd        = 0x1000        // CLONE_PIDFD, Linux 5.2
+	cloneClearSighand = 0x100000000   // CLONE_CLEAR_SIGHAND, Linux 5.5
+	sysClone3         = 435           // Linux 5.3, one number on every architecture
+	sigSetmask        = 2             // SIG_SETMASK
+	sigsetSize        = 8             // the kernel's sigset_t
+	allSignals        = ^uint64(0)    // SIGKILL and SIGSTOP stay deliverable whatever is asked (sigprocmask(2))
+	failedExit        = uintptr(0x7f) // exit status of a child that reported a fault
+)
+
+// Fork forks the calling process into new namespaces. In the parent it returns the child's pid and a pidfd of it. The
+// child never returns: it executes the plan, starts the program and waits for it.
+//
+// The caller must have locked its thread. The child's parent-death signal would follow that thread.
+//
+//go:nosplit
+//go:norace
+func Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
+	var (
+		mask, old uint64 = allSignals, 0
+		fd        int32  = -1
+		args             = cloneArgs{flags: r.Flags | clonePidfd | cloneClearSighand, exitSignal: uint64(syscall.SIGCHLD)}
+	)
+	args.pidfd = uint64(uintptr(unsafe.Pointer(&fd)))
+	// Blocked across the fork, since a handler of the Go runtime must never run in the child. CLONE_CLEAR_SIGHAND takes
+	// the handlers away, so the mask of the child may be changed later.
+	_, _, errno = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask,
+		uintptr(unsafe.Pointer(&mask)), uintptr(unsafe.Pointer(&old)), sigsetSize, 0, 0)
+	if errno != 0 {
+		return 0, -1, errno
+	}
+	child, _, errno := syscall.RawSyscall6(sysClone3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0, 0, 0, 0)
+	if errno == 0 && child == 0 {
+		run(r) // the child: never returns
+	}
+	// Restoring a mask that was in force before cannot fail.
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask, uintptr(unsafe.Pointer(&old)), 0, sigsetSize, 0, 0)
+	if errno != 0 {
+		return 0, -1, errno
+	}
+	return int(child), int(fd), 0
+}

@@ -1,0 +1,229 @@
+package spawner
+
+import (
+	"errors"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// call is one sandbox: its init and what the spawner watches of it. Descriptors that are not open are -1.
+type call struct {
+	id       uint64
+	pid      int
+	pidfd    int
+	channel  int
+	cpuFile  int
+	oom      int
+	deadline time.Time
+	budget   time.Duration
+	checkCPU time.Time
+	usage    cpuSampler
+	// reply is what is known of the end so far; cause is the first reason to kill.
+	reply wire.Reply
+}
+
+// start serves a RequestRun. It takes over fds.
+func (l *loop) start(req *wire.Request, fds []int) error {
+	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, budget: time.Duration(req.CPU)}
+	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID}
+	rest, err := c.takeOwn(req.Flags, fds)
+	if err != nil {
+		closeAll(fds)
+		return l.refuse(req.ID, wire.StepFork, err)
+	}
+	err = c.fork(req, rest)
+	closeAll(rest)
+	if err != nil {
+		c.close()
+		return l.refuse(req.ID, wire.StepFork, err)
+	}
+	now := time.Now()
+	c.deadline = now.Add(time.Duration(req.Timeout))
+	c.checkCPU = now.Add(c.nextCheck(0))
+	if err := l.add(c); err != nil {
+		return err
+	}
+	if err := c.identify(req); err != nil {
+		c.reply.Faulted, c.reply.BySpawner = true, true
+		c.reply.Step, c.reply.Errno = wire.StepMaps, uint32(errnoOf(err))
+		return l.kill(c, wire.CauseNone)
+	}
+	return nil
+}
+
+// takeOwn keeps the descriptors that are for the spawner and returns the rest, which is for init.
+func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
+	own := 0
+	for _, f := range []uint32{wire.FlagCPUFile, wire.FlagOOMEvent} {
+		if flags&f != 0 {
+			own++
+		}
+	}
+	if len(fds) < 1+own || len(fds)-own+1 > plan.MaxFDs {
+		return nil, unix.EINVAL
+	}
+	next := 1
+	if flags&wire.FlagCPUFile != 0 {
+		c.cpuFile = fds[next]
+		next++
+	}
+	if flags&wire.FlagOOMEvent != 0 {
+		c.oom = fds[next]
+		next++
+	}
+	return append(fds[:1:1], fds[next:]...), nil
+}
+
+// fork makes the namespaces and the init in them. Init waits on its channel for its identity.
+func (c *call) fork(req *wire.Request, fds []int) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	c.channel = pair[0]
+	var fr forked.Request
+	fr.Flags = req.Namespaces
+	fr.FDs[0] = int32(pair[1])
+	for i, fd := range fds {
+		fr.FDs[1+i] = int32(fd)
+	}
+	fr.N = 1 + len(fds)
+	pid, pidfd, errno := forked.Fork(&fr)
+	_ = unix.Close(pair[1]) // init has its own
+	if errno != 0 {
+		return errno
+	}
+	c.pid, c.pidfd = pid, pidfd
+	return nil
+}
+
+// identify writes the init's identity maps and lets it go on.
+func (c *call) identify(req *wire.Request) error {
+	if req.Namespaces&unix.CLONE_NEWUSER != 0 {
+		if err := writeMaps(c.pid, req); err != nil {
+			return err
+		}
+	}
+	err := unix.Sendto(c.channel, []byte{1}, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return nil // init has ended already; its record says why
+	}
+	return err
+}
+
+// add gives the call a slot and watches it.
+func (l *loop) add(c *call) error {
+	slot := len(l.calls)
+	if n := len(l.free); n > 0 {
+		slot, l.free = l.free[n-1], l.free[:n-1]
+		l.calls[slot] = c
+	} else {
+		l.calls = append(l.calls, c)
+	}
+	l.byID[c.id] = slot
+	if err := l.watch(c.pidfd, sourceInit, slot); err != nil {
+		return err
+	}
+	if err := l.watch(c.channel, sourceChannel, slot); err != nil {
+		return err
+	}
+	if c.oom >= 0 {
+		return l.watch(c.oom, sourceOOM, slot)
+	}
+	return nil
+}
+
+// unwatch closes a descriptor, which also takes it out of the epoll set.
+func (l *loop) unwatch(fd *int) {
+	if *fd >= 0 {
+		_ = unix.Close(*fd)
+		*fd = -1
+	}
+}
+
+// readRecords takes what init has reported. When the program has ended and others have not, the caller is told, since
+// it decides how long to wait for their output.
+func (l *loop) readRecords(c *call) error {
+	for {
+		var rec forked.Record
+		buf := unsafe.Slice((*byte)(unsafe.Pointer(&rec)), forked.RecordSize)
+		n, _, err := unix.Recvfrom(c.channel, buf, unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EAGAIN) {
+			return nil
+		}
+		if err != nil || n != forked.RecordSize {
+			l.unwatch(&c.channel) // the end, or not one of our inits: its pidfd tells the rest
+			return nil
+		}
+		if err := l.take(c, &rec); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *loop) take(c *call, rec *forked.Record) error {
+	switch rec.Kind {
+	case forked.RecordStarted:
+		c.reply.Started = true
+	case forked.RecordFault:
+		c.reply.Faulted, c.reply.Step, c.reply.Errno = true, rec.Step, rec.Errno
+	case forked.RecordExited:
+		c.reply.Exited, c.reply.Status = true, rec.Status
+		c.reply.User, c.reply.System = rec.User, rec.System
+		if rec.Survivors != 0 {
+			r := c.reply
+			r.Kind = wire.ReplyExited
+			return l.send(&r, -1)
+		}
+	}
+	return nil
+}
+
+// finish reaps an init that has ended and tells the caller. With init its whole process namespace is gone:
+// zap_pid_ns_processes() in kernel/pid_namespace.c waits for every process before init can be reaped.
+func (l *loop) finish(slot int, c *call) error {
+	if c.channel >= 0 {
+		if err := l.readRecords(c); err != nil {
+			return err
+		}
+	}
+	var status unix.WaitStatus
+	pid, err := unix.Wait4(c.pid, &status, unix.WNOHANG|unix.WALL, nil)
+	if err != nil || pid == 0 {
+		return err
+	}
+	c.reply.InitStatus = uint32(status)
+	c.close()
+	l.calls[slot] = nil
+	l.free = append(l.free, slot)
+	delete(l.byID, c.id)
+	return l.send(&c.reply, -1)
+}
+
+// kill kills init, and with it everything in its process namespace. The first cause is the one that counts; a program
+// that has ended already was not killed by a limit.
+func (l *loop) kill(c *call, cause wire.Cause) error {
+	if c.reply.Cause == wire.CauseNone && !c.reply.Exited {
+		c.reply.Cause = cause
+	}
+	err := unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+func (c *call) close() {
+	for _, fd := range []*int{&c.pidfd, &c.channel, &c.cpuFile, &c.oom} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}

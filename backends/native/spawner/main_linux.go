@@ -1,0 +1,76 @@
+package spawner
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// called remembers that this program called Main, and so may be started again as a spawner.
+var called atomic.Bool
+
+// Callable reports whether this program has called [Main].
+func Callable() bool { return called.Load() }
+
+// Main turns the process into a spawner when it was started as one, and then never returns. Otherwise it returns at
+// once, having done nothing. Only a greeting that already waits on descriptor 3 makes a spawner; neither the environment
+// nor the arguments can. It must be called before anything else in main.
+func Main() {
+	called.Store(true)
+	if !greeted() {
+		return
+	}
+	runtime.LockOSThread() // the forks must come from one thread, which then never ends
+	os.Exit(run())
+}
+
+// greeted reports whether a greeting waits on the socket's descriptor. It takes nothing from it.
+func greeted() bool {
+	if t, err := unix.GetsockoptInt(wire.SocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
+		return false
+	}
+	if d, err := unix.GetsockoptInt(wire.SocketFD, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || d != unix.AF_UNIX {
+		return false
+	}
+	var h wire.Hello
+	n, _, err := unix.Recvfrom(wire.SocketFD, wire.Bytes(&h), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return err == nil && n == len(wire.Bytes(&h)) && h.Is()
+}
+
+// run is the spawner's life. Its result is the exit status, seen only by a caller that is still there.
+func run() int {
+	// Little garbage is made and the process is short of nothing; a collection would only disturb a fork.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
+	if err := prepare(); err != nil {
+		return report(err)
+	}
+	l, err := newLoop()
+	if err != nil {
+		return report(&stepError{step: wire.StepLoop, err: err})
+	}
+	ready := wire.Reply{Kind: wire.ReplyReady}
+	if err := l.send(&ready, -1); err != nil {
+		return 1
+	}
+	if err := l.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "spawner:", err)
+		return 1
+	}
+	return 0
+}
+
+// report tells the caller which step of the start failed, and ends.
+func report(err *stepError) int {
+	r := wire.Reply{Kind: wire.ReplyFault, Faulted: true, Step: err.step, Errno: uint32(errnoOf(err.err))}
+	if e := unix.Sendto(wire.SocketFD, wire.Bytes(&r), unix.MSG_NOSIGNAL, nil); e != nil {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,103 @@
+package spawner
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// stepError is a failed step of the spawner's own start, by its number in the protocol.
+type stepError struct {
+	step uint32
+	err  error
+}
+
+// Error returns the cause.
+func (e *stepError) Error() string { return fmt.Sprintf("step %d: %v", e.step, e.err) }
+
+func errnoOf(err error) unix.Errno {
+	var e unix.Errno
+	if errors.As(err, &e) {
+		return e
+	}
+	return 0
+}
+
+// prepare makes the fresh process a spawner: it takes the greeting, gives up what it does not need and gets a /proc of
+// its own process namespace, which it needs to write its children's identity maps.
+func prepare() *stepError {
+	for _, s := range []struct {
+		step uint32
+		do   func() error
+	}{
+		{wire.StepHello, takeGreeting},
+		{wire.StepSignals, resetIgnoredSignals},
+		{wire.StepNoNewPrivs, noNewPrivs},
+		{wire.StepPropagation, stopPropagation},
+		{wire.StepProc, mountProc},
+	} {
+		if err := s.do(); err != nil {
+			return &stepError{step: s.step, err: err}
+		}
+	}
+	return nil
+}
+
+func takeGreeting() error {
+	var h wire.Hello
+	n, _, err := unix.Recvfrom(wire.SocketFD, wire.Bytes(&h), 0)
+	if err != nil {
+		return err
+	}
+	if n != len(wire.Bytes(&h)) || h.Check(wire.Build()) != nil {
+		return unix.EPROTO
+	}
+	unix.CloseOnExec(wire.SocketFD)
+	unix.CloseOnExec(wire.CallerFD)
+	return nil
+}
+
+// resetIgnoredSignals undoes what a caller such as nohup left: CLONE_CLEAR_SIGHAND (clone(2)) gives back the default
+// only to signals with a handler, an ignored one stays ignored in every sandbox.
+func resetIgnoredSignals() error {
+	for sig := 1; sig <= 64; sig++ {
+		if sig == int(unix.SIGKILL) || sig == int(unix.SIGSTOP) {
+			continue
+		}
+		ignored, err := isIgnored(sig)
+		if err != nil {
+			return err
+		}
+		if ignored {
+			if err := setDefault(sig); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noNewPrivs keeps the spawner from gaining anything through a program it might be made to run. It runs none.
+func noNewPrivs() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// The change of user id made the process non-dumpable, and its /proc files root's; its children's maps are among
+	// them. PR_SET_DUMPABLE(2const).
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+}
+
+// stopPropagation cuts the copy of the host's mounts off from the host: nothing mounted here is seen there, nor the
+// other way round.
+func stopPropagation() error {
+	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+}
+
+// mountProc covers the host's /proc in this namespace. The kernel refuses it (EPERM) when the one that is there is
+// partly covered, as in a container; mount_too_revealing() in fs/namespace.c.
+func mountProc() error {
+	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+}
