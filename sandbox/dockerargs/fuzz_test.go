@@ -1,0 +1,66 @@
+package dockerargs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/dockerargs"
+)
+
+// FuzzParse reads arbitrary command lines, one word a line. Whatever is accepted is no weaker than the profile, is
+// valid, and says the same when it is written and read again; whatever is not accepted is a typed error in one line.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"--rm|-i|--network|none|host|true",
+		"-im64m|--user=1:1|host|sh|-c|x",
+		"--mount|type=bind,\"source=/a,b\",target=/c,ro|-e|A=1|host|true",
+		"--tmpfs|/tmp:size=1m|--ulimit|core=0|--cpus|.5|--|host|true",
+		"--network|host|host|true",
+		"-v|/a:/b:ro|-w|/x|--memory|1g|--memory-swap|1g|host|true",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		inv, err := dockerargs.Parser{}.Parse(strings.Split(line, "|"))
+		if err != nil {
+			var e *sandbox.Error
+			if err != dockerargs.ErrHelp {
+				require.ErrorAs(t, err, &e)
+				assert.NotContains(t, err.Error(), "\n")
+			}
+			return
+		}
+		p := inv.Profile
+		require.NoError(t, p.Validate())
+		assert.Contains(t, []string{"", sandbox.NetworkNone}, p.Network)
+		assert.False(t, p.ScratchExec)
+		assert.NotEmpty(t, inv.Command)
+		again(t, inv)
+	})
+}
+
+// again writes an accepted profile for an engine, reads that, and compares what an engine's line can express.
+func again(t *testing.T, inv dockerargs.Invocation) {
+	t.Helper()
+	p := inv.Profile
+	back, err := dockerargs.Parser{}.Parse(p.RunArgs(p.Image, inv.Command...)[1:])
+	require.NoError(t, err)
+
+	p.Network = sandbox.NetworkNone
+	if p.PIDs == 0 {
+		p.PIDs = sandbox.DefaultPIDs
+	}
+	if p.TmpfsMB == 0 {
+		p.TmpfsMB = sandbox.DefaultTmpfsMB
+	}
+	p.Limits.Wall, p.Limits.OutputKB, p.Interpreters, p.Require = 0, 0, nil, nil
+	for i := range p.Binds {
+		p.Binds[i].Exec = false
+	}
+	assert.Equal(t, p, back.Profile)
+	assert.Equal(t, inv.Command, back.Command)
+}
