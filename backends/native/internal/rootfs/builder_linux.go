@@ -1,0 +1,143 @@
+package rootfs
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxData is how many bytes of small files an image holds; larger ones are bound.
+	maxData = 512 << 10
+	// maxParts bounds the binds, links and files of an image: each costs system calls in every sandbox.
+	maxParts = 1024
+	// maxSearch is how many entries of a directory are looked at before it is bound.
+	maxSearch = 8192
+	// copyBelow is the number of entries up to which a directory of files is copied, which is cheaper than a bind.
+	copyBelow = 3
+)
+
+// builder collects an image from a tree.
+type builder struct {
+	tree
+	img    Image
+	left   int64
+	mounts []Submount
+	// recursive shows what is mounted below the source of a bind; otherwise that is an error.
+	recursive bool
+}
+
+func newBuilder(t tree, name string) (*builder, error) {
+	all, err := mounts()
+	if err != nil {
+		return nil, err
+	}
+	return &builder{tree: t, img: Image{Name: name}, left: maxData, mounts: all}, nil
+}
+
+// finish returns the image.
+func (b *builder) finish() (Image, error) {
+	b.img.Links = append(b.img.Links, Link{Path: "/etc/mtab", Target: "../proc/self/mounts"})
+	if n := len(b.img.Binds) + len(b.img.Links) + len(b.img.Files); n > maxParts {
+		return Image{}, fmt.Errorf("%d parts, more than %d", n, maxParts)
+	}
+	var err error
+	if b.img.Path, err = b.searchPath(); err != nil {
+		return Image{}, err
+	}
+	b.img.finish()
+	return b.img, nil
+}
+
+// bind adds a bind of what lies at a path inside without links.
+func (b *builder) bind(target, inside string, info fs.FileInfo, exec bool) error {
+	source := b.outside(inside)
+	subs := below(b.mounts, source)
+	for _, s := range subs {
+		if Forbidden(s.Type) {
+			return fmt.Errorf("%q holds the %s file system at %q", source, s.Type, s.Path)
+		}
+		if !b.recursive {
+			return fmt.Errorf("%q has something mounted below it, at %q", source, s.Path)
+		}
+	}
+	b.img.Binds = append(b.img.Binds, Bind{
+		Source: source, Target: target, File: !info.IsDir(), Exec: exec, Recursive: len(subs) > 0,
+	})
+	return nil
+}
+
+// link adds the link at p as it stands.
+func (b *builder) link(p string) error { return b.linkAs(p, p) }
+
+// copyOrBind adds the regular file at a path inside without links: copied when it is small and everybody may read it,
+// otherwise bound, so that its own permissions hold.
+func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
+	public, err := b.openToAll(inside)
+	if err != nil {
+		return err
+	}
+	if !public {
+		return b.bind(target, inside, info, false)
+	}
+	data, now, tooLarge, err := b.readFile(inside, b.left)
+	if err != nil {
+		return err
+	}
+	if tooLarge || now.Mode()&0o004 == 0 {
+		return b.bind(target, inside, info, false)
+	}
+	b.left -= int64(len(data))
+	b.img.Files = append(b.img.Files, File{Path: target, Mode: uint32(now.Mode().Perm()) &^ 0o222, Data: data})
+	return nil
+}
+
+// searchPath returns the usual directories of programs that exist, each once under its first name.
+func (b *builder) searchPath() (string, error) {
+	var dirs, seen []string
+	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		real, info, err := b.resolve(dir)
+		if isNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if !info.IsDir() || slices.Contains(seen, real) {
+			continue
+		}
+		seen, dirs = append(seen, real), append(dirs, dir)
+	}
+	return strings.Join(dirs, ":"), nil
+}
+
+// isSynthetic reports whether every sandbox makes p itself.
+func isSynthetic(p string) bool {
+	return slices.Contains(syntheticPaths, p) || p == "/etc/mtab"
+}
+
+// entries lists a directory as paths.
+func (b *builder) entries(dir string) ([]string, error) {
+	list, err := b.readDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		out = append(out, path.Join(dir, e.Name()))
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// linkAs adds the link at p under another path.
+func (b *builder) linkAs(target, p string) error {
+	text, err := b.readlink(p)
+	if err != nil {
+		return err
+	}
+	b.img.Links = append(b.img.Links, Link{Path: target, Target: text})
+	return nil
+}

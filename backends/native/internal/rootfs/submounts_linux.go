@@ -1,0 +1,147 @@
+package rootfs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Submount is a mount point and what is mounted there.
+type Submount struct {
+	// Path is the mount point.
+	Path string
+	// Type is the file system type, such as "ext4" or "proc".
+	Type string
+}
+
+// Submounts returns the mounts strictly below a path without symbolic links, in the order they were made. The error
+// is about /proc/self/mountinfo.
+func Submounts(dir string) ([]Submount, error) {
+	all, err := mounts()
+	if err != nil {
+		return nil, err
+	}
+	return below(all, dir), nil
+}
+
+// MountOf returns the mount that a path without symbolic links lies on.
+func MountOf(p string) (Submount, error) {
+	all, err := mounts()
+	if err != nil {
+		return Submount{}, err
+	}
+	best := -1
+	for i, m := range all {
+		// Of several mounts on one point the last hides the others.
+		if (m.Path == p || isBelow(p, m.Path)) && (best < 0 || len(m.Path) >= len(all[best].Path)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return Submount{}, fmt.Errorf("mount of %q: none found", p)
+	}
+	return all[best], nil
+}
+
+// Forbidden reports whether a file system type is one of the kernel's own that no sandbox may see through a mount:
+// they reach processes, devices and kernel state far beyond any file.
+func Forbidden(fsType string) bool {
+	switch fsType {
+	case "proc", "sysfs", "cgroup", "cgroup2", "devtmpfs", "devpts", "debugfs", "tracefs", "securityfs", "configfs",
+		"bpf", "efivarfs", "pstore", "mqueue", "fusectl", "binfmt_misc", "selinuxfs", "smackfs", "apparmorfs", "resctrl",
+		"nsfs", "rpc_pipefs", "nfsd", "functionfs", "gadgetfs", "xenfs", "openpromfs", "autofs":
+		return true
+	}
+	return false
+}
+
+func below(all []Submount, dir string) []Submount {
+	var out []Submount
+	for _, m := range all {
+		if isBelow(m.Path, dir) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func mounts() ([]Submount, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("list mounts: %w", err)
+	}
+	defer f.Close()
+	all, err := parseMountinfo(f)
+	if err != nil {
+		return nil, fmt.Errorf("list mounts: %w", err)
+	}
+	return all, nil
+}
+
+// parseMountinfo reads the format of proc_pid_mountinfo(5): "id parent major:minor root point options [tags...] - type
+// source superoptions".
+func parseMountinfo(r io.Reader) ([]Submount, error) {
+	var out []Submount
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimSuffix(line, "\n"); line != "" {
+			m, ok := parseMountLine(line)
+			if !ok {
+				return nil, fmt.Errorf("mountinfo line %q is not in the known format", line)
+			}
+			out = append(out, m)
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseMountLine(line string) (Submount, bool) {
+	fields := strings.Split(line, " ")
+	const firstTag = 6
+	for i := firstTag; i+1 < len(fields); i++ {
+		if fields[i] != "-" {
+			continue
+		}
+		point, ok := unescape(fields[4])
+		return Submount{Path: point, Type: fields[i+1]}, ok && strings.HasPrefix(point, "/") && fields[i+1] != ""
+	}
+	return Submount{}, false
+}
+
+// unescape undoes the kernel's mangle_path (fs/seq_file.c): space, tab, newline, backslash and '#' are a backslash and
+// three octal digits.
+func unescape(s string) (string, bool) {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			b.WriteString(s)
+			return b.String(), true
+		}
+		if len(s) < i+4 {
+			return "", false
+		}
+		n := 0
+		for _, d := range []byte(s[i+1 : i+4]) {
+			if d < '0' || d > '7' {
+				return "", false
+			}
+			n = n<<3 | int(d-'0')
+		}
+		if n > 0xff {
+			return "", false
+		}
+		b.WriteString(s[:i])
+		b.WriteByte(byte(n))
+		s = s[i+4:]
+	}
+}
