@@ -98,6 +98,8 @@ func (b *builder) entry(p string) error {
 	switch mode := info.Mode(); {
 	case mode.Type() == fs.ModeSymlink:
 		return b.link(p)
+	case mode.IsRegular() && mode&0o111 != 0:
+		return b.bind(p, p, info, true) // A program beside its root's directories, as in images that hold one only.
 	case mode.IsRegular():
 		return b.copyOrBind(p, p, info)
 	case mode.IsDir():

@@ -156,6 +156,7 @@ func (t tree) openToAll(p string) (bool, error) {
 	return true, nil
 }
 
+// isNotExist reports whether a path, followed as the kernel would, leads to nothing.
 func isNotExist(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
