@@ -135,15 +135,24 @@ func (p *Profile) Rows(name string) []Row {
 // Evaluate returns the verdict on a call. Two rows that match and disagree are an error: engines differ in which of
 // them they would take.
 func (p *Profile) Evaluate(name string, args [6]uint64) (uint32, error) {
-	verdict, found := p.Default(), false
-	for _, r := range p.Rows(name) {
-		if !r.matches(args) {
+	verdict, err := Decide(p.Rows(name), p.Default(), args)
+	if err != nil {
+		return 0, fmt.Errorf("evaluate seccomp profile: %s: %w", name, err)
+	}
+	return verdict, nil
+}
+
+// Decide is [Profile.Evaluate] for the rows of one call: fallback is the verdict when none of them matches.
+func Decide(rows []Row, fallback uint32, args [6]uint64) (uint32, error) {
+	verdict, found := fallback, false
+	for i := range rows {
+		if !rows[i].matches(args) {
 			continue
 		}
-		if found && verdict != r.Verdict() {
-			return 0, fmt.Errorf("evaluate seccomp profile: %s%v: %s and %s", name, args, bpf.Action(verdict), bpf.Action(r.Verdict()))
+		if v := rows[i].Verdict(); found && v != verdict {
+			return 0, fmt.Errorf("rows disagree on %v: %s and %s", args, bpf.Action(verdict), bpf.Action(v))
 		}
-		verdict, found = r.Verdict(), true
+		verdict, found = rows[i].Verdict(), true
 	}
 	return verdict, nil
 }
