@@ -11,9 +11,13 @@ import (
 // behaves alike on each.
 const MaxArg = 128 << 10
 
-// MaxEnvironment is the most bytes that all arguments and environment entries together may have. Linux allows a
-// quarter of the stack limit (execve(2)); this is the part of it that every backend can promise.
+// MaxEnvironment is the most bytes that all arguments and environment entries together may have, with a NUL and a
+// pointer for each. Linux allows a quarter of the stack limit (execve(2)); this is the part of it that every backend
+// can promise.
 const MaxEnvironment = 1 << 20
+
+// entrySize is what the kernel counts for a string beside its bytes (fs/exec.c, bprm_stack_limits).
+const entrySize = len("\x00") + 8
 
 // Command is one call: what to run, and what belongs to this call alone.
 type Command struct {
@@ -49,7 +53,7 @@ func (c Command) Validate() error {
 		if err := checkString("argument "+itoa(i), a); err != nil {
 			return err
 		}
-		total += len(a) + 1
+		total += len(a) + entrySize
 	}
 	if err := validateEnv("environment", c.Env, &total); err != nil {
 		return err
@@ -78,7 +82,24 @@ func validateEnv(op string, env []string, total *int) error {
 		if err := checkString(op+" "+quote(name), e); err != nil {
 			return err
 		}
-		*total += len(e) + 1
+		*total += len(e) + entrySize
+	}
+	return nil
+}
+
+// checkName checks the name of something that an engine or the configuration knows. It may not look like an option,
+// and holds nothing that a command line or a log would have to escape.
+func checkName(op, name string) error {
+	if len(name) > 512 {
+		return Invalid(op, "%d bytes, more than 512", len(name))
+	}
+	if strings.HasPrefix(name, "-") {
+		return Invalid(op, "%s looks like an option", quote(name))
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] >= 0x7f {
+			return Invalid(op, "%s holds the byte %#02x", quote(name), name[i])
+		}
 	}
 	return nil
 }

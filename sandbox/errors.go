@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The kinds of error, for [errors.Is]. None of them is ever a program's own failure; see [Result].
@@ -67,18 +69,22 @@ func (e *Error) Error() string {
 	return oneLine(s)
 }
 
-// oneLine keeps an error on one line whatever a path or a kernel message holds.
+// oneLine keeps an error on one line, and harmless on a terminal, whatever a path or a kernel message holds.
 func oneLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return s
-	}
 	var b strings.Builder
-	for _, r := range s {
-		if r < ' ' || r == 0x7f {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case unicode.IsControl(r) && r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, r)
-			continue
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[:n])
 		}
-		b.WriteRune(r)
+		s = s[n:]
 	}
 	return b.String()
 }

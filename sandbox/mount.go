@@ -180,9 +180,6 @@ func checkTarget(op, target string) error {
 	if err := checkInsidePath(op, target); err != nil {
 		return err
 	}
-	if err := checkLengths(op, target); err != nil {
-		return err
-	}
 	for _, r := range reservedTargets {
 		if target == r || isBelow(target, r) {
 			return Invalid(op, "the target hides %s, which the sandbox makes itself", r)

@@ -130,6 +130,9 @@ func (p ContainerProfile) Validate() error {
 	if err := p.validateLimits(); err != nil {
 		return err
 	}
+	if err := p.validateNames(); err != nil {
+		return err
+	}
 	if _, err := ParseUser(p.User); err != nil {
 		return err
 	}
@@ -149,6 +152,27 @@ func (p ContainerProfile) Validate() error {
 	}
 	_, err := p.AllMounts()
 	return err
+}
+
+func (p ContainerProfile) validateNames() error {
+	for _, n := range []struct{ op, name string }{{"image", p.Image}, {"network", p.Network}, {"runtime", p.Runtime}} {
+		if err := checkName(n.op, n.name); err != nil {
+			return err
+		}
+	}
+	// "container:ID" and "ns:PATH" would join another's network.
+	if strings.Contains(p.Network, ":") {
+		return Invalid("network", "%s is not the name of a network", quote(p.Network))
+	}
+	for _, i := range p.Interpreters {
+		if i == "" {
+			return Invalid("interpreter", "an empty path")
+		}
+		if err := checkString("interpreter", i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p ContainerProfile) validateLimits() error {
@@ -261,7 +285,7 @@ func checkInsidePath(op, p string) error {
 	if p == "/proc" || strings.HasPrefix(p, "/proc/") {
 		return Invalid(op, "%q is in /proc", truncate(p))
 	}
-	return nil
+	return checkLengths(op, p)
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

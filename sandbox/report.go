@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 )
 
@@ -65,7 +65,7 @@ func (r Report) Check(op string, required []Guarantee) error {
 		if e.Enforced || e.Waived {
 			continue
 		}
-		return &Error{Kind: KindRefused, Op: op, Guarantee: g, Cause: fmt.Errorf("%s", e.Reason), Fix: e.Fix}
+		return &Error{Kind: KindRefused, Op: op, Guarantee: g, Cause: textError(cmp.Or(e.Reason, "it is not enforced")), Fix: e.Fix}
 	}
 	return nil
 }

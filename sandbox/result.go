@@ -67,7 +67,8 @@ type Result struct {
 	Status Status
 	// ExitCode is the program's exit code when Status is StatusExited, and -1 otherwise.
 	ExitCode int
-	// Signal is the name of the signal that ended the program ("SIGKILL"), or "".
+	// Signal is the name of the signal that ended the program ("SIGKILL") when Status is StatusSignaled or
+	// StatusFileSize, and "" otherwise: a program that the sandbox itself killed has none.
 	Signal string
 	// SignalNumber is that signal's number on the host, or 0. It makes the CLI's 128+n.
 	SignalNumber int
@@ -124,7 +125,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if r.Status == StatusExited {
 		j.ExitCode = &r.ExitCode
 	}
-	if r.Signal != "" {
+	if r.Signal != "" && (r.Status == StatusSignaled || r.Status == StatusFileSize) {
 		j.Signal = &r.Signal
 	}
 	if d := r.Usage.CPU(); d != nil {
