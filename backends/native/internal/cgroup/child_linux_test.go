@@ -1,0 +1,166 @@
+package cgroup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// childEnv makes the test binary a process that joins a group and then does what the variable says: "task argument".
+const childEnv = "CGROUP_TEST_CHILD"
+
+// joinEnv is the number of descriptors from 3 on that the child writes "0" to, as a sandbox's first process does.
+const joinEnv = "CGROUP_TEST_JOIN"
+
+func TestMain(m *testing.M) {
+	task := os.Getenv(childEnv)
+	if task == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(child(task))
+}
+
+func child(task string) int {
+	if err := join(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	name, argument, _ := strings.Cut(task, " ")
+	n, err := strconv.Atoi(argument)
+	if err != nil {
+		return 98
+	}
+	switch name {
+	case "touch": // n MiB of memory
+		return touch(n)
+	case "fork": // n children at once
+		return forks(n)
+	case "burn": // n milliseconds of CPU time
+		return burn(time.Duration(n) * time.Millisecond)
+	case "wait": // for the end of stdin
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return map[bool]int{true: 0, false: 1}[err == nil]
+	case "instance": // hold a manager and a group with a process in it until killed
+		return instance()
+	}
+	return 97
+}
+
+func join() error {
+	count, err := strconv.Atoi(os.Getenv(joinEnv))
+	if err != nil {
+		return err
+	}
+	for i := range count {
+		if _, err := unix.Write(3+i, []byte("0")); err != nil {
+			return fmt.Errorf("join %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func touch(mib int) int {
+	m, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return 1
+	}
+	for i := 0; i < len(m); i += os.Getpagesize() {
+		m[i] = 1
+	}
+	return 0
+}
+
+// forks exits with 0 if all n children could be started, else 3.
+func forks(n int) int {
+	code := 0
+	var all []*exec.Cmd
+	for range n {
+		c := exec.Command("/bin/sleep", "60")
+		if err := c.Start(); err != nil {
+			code = 3
+			break
+		}
+		all = append(all, c)
+	}
+	for _, c := range all {
+		c.Process.Kill()
+		c.Wait()
+	}
+	return code
+}
+
+func burn(d time.Duration) int {
+	runtime.LockOSThread()
+	for {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+			return 1
+		}
+		if time.Duration(ts.Nano()) >= d {
+			return 0
+		}
+	}
+}
+
+// instance opens a manager, puts a waiting process into a group and prints "name pid".
+func instance() int {
+	m, err := Open(Config{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	g, err := m.Acquire(Limits{MemoryBytes: 64 << 20, PIDs: 32, CPUs: 1})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	c := command("wait 0", g.Procs())
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		return 1
+	}
+	c.SysProcAttr = nil
+	if err := c.Start(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(m.found[0].inst.root.Name(), c.Process.Pid)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	stdin.Close()
+	return 0
+}
+
+// command is a child that joins the group behind procs and performs the task.
+func command(task string, procs []*os.File) *exec.Cmd {
+	c := exec.Command("/proc/self/exe")
+	c.Env = []string{childEnv + "=" + task, joinEnv + "=" + strconv.Itoa(len(procs)), "GOMAXPROCS=2"}
+	c.ExtraFiles = procs
+	c.Stderr = os.Stderr
+	return c
+}
+
+// run runs a task in a group (nil: in none) and returns how it ended.
+func run(t *testing.T, task string, g *Group) *os.ProcessState {
+	t.Helper()
+	var procs []*os.File
+	if g != nil {
+		procs = g.Procs()
+	}
+	c := command(task, procs)
+	if err := c.Start(); err != nil {
+		require.NoError(t, err)
+	}
+	_ = c.Wait()
+	return c.ProcessState
+}
+
+func signaled(s *os.ProcessState) bool { return s.Sys().(interface{ Signaled() bool }).Signaled() }

@@ -1,0 +1,36 @@
+// Package cgroup puts each sandbox under limits of its own: memory, number of processes, CPU share. It finds the
+// hierarchies that this process lives in (v1, v2 or a hybrid of both), makes one directory a call ahead of need, hands
+// it out as open descriptors, reads what the call used, and removes it.
+//
+// # Roles
+//
+// The caller's process owns the [Manager]. It opens every cgroup.procs file itself, because the kernel checks a write
+// there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit 1756d7994ad8). A
+// sandbox's first process attaches itself by writing "0" to those descriptors before it allocates anything, so there is
+// no moment in which it runs unlimited. The spawner holds no right on any cgroup.
+//
+// # Life of a directory
+//
+// Each Manager makes one directory `toolcell-<random>` in every hierarchy that it uses and holds a flock on it. Below it
+// is one directory a call. Directories are used once: charged page cache, peaks and event counters would otherwise
+// pass from one call to the next. A Manager that was killed leaves its directories behind without a lock; the next
+// Open with the same parent, or [Sweep], kills what is left in them and removes them.
+//
+// # Version 2
+//
+// Controllers must be enabled in the parent's cgroup.subtree_control, which the kernel allows only where no process
+// lives ("no internal processes", cgroups(7)). The caller is never moved. The parent is the configured one, or the
+// process's own cgroup if it will do, or the nearest ancestor that systemd marked as delegated, or else a transient
+// scope that systemd is asked to make around the spawner. In the last case [Manager.PlaceSpawner] has to come before
+// the first [Manager.Acquire].
+//
+// # Limitations
+//
+// A cgroup limits; it does not confine. On v1 an out of memory kills one process, not the tree: whoever runs the call
+// polls [Group.OOMEvent] and kills the sandbox's first process. That event also fires when an ancestor of the group
+// runs out of memory, and when the directory is removed. On v1 TCP buffers are counted apart from memory; they get an
+// eighth of the memory limit, at least 4 MiB, on top of it. Page cache that a call was first to read stays charged to
+// its removed directory until the kernel reclaims it. A lock can be held by any user who can open the directory; one
+// who holds it stops the sweep and nothing else. A process that no signal reaches (state D) keeps its directory; Close
+// says so.
+package cgroup

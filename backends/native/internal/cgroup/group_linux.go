@@ -1,0 +1,201 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killWait bounds [Group.Kill].
+const killWait = 2 * time.Second
+
+// Group is one call's place in every hierarchy that its limits need. It is for one call and one goroutine, save Kill and
+// Release, which any may call.
+type Group struct {
+	m      *Manager
+	limits Limits
+	spots  []spot
+	procs  []*os.File
+	cpu    *os.File
+	oom    *os.File
+	once   sync.Once
+}
+
+// spot is a group's directory in one hierarchy.
+type spot struct {
+	h *hierarchy
+	d dir
+}
+
+// make makes a group.
+func (m *Manager) make(l Limits) (*Group, error) {
+	found, number := m.snapshot()
+	g := &Group{m: m, limits: l}
+	for _, h := range found {
+		if !h.needed(l) {
+			continue
+		}
+		d, err := m.makeCall(h, number)
+		if err == nil {
+			g.spots = append(g.spots, spot{h, d})
+			err = g.furnish(h, d)
+		}
+		if err != nil {
+			g.closeFiles()
+			m.leave(g.spots)
+			return nil, fmt.Errorf("make cgroup: %w", err)
+		}
+	}
+	return g, nil
+}
+
+func (m *Manager) snapshot() (found []*hierarchy, number int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.number++
+	return m.found, m.number
+}
+
+// makeCall makes call-N. A name that exists belongs to somebody else and is passed over.
+func (m *Manager) makeCall(h *hierarchy, number int) (dir, error) {
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("call-%d", number)
+		if i > 0 {
+			name = fmt.Sprintf("call-%d-%d", number, i)
+		}
+		d := h.inst.sub(name)
+		if err := m.mkdir(d); !errors.Is(err, fs.ErrExist) || i == attempts {
+			return d, err
+		}
+	}
+}
+
+// furnish sets a new directory's limits and opens its files.
+func (g *Group) furnish(h *hierarchy, d dir) error {
+	if err := h.set(d, g.limits); err != nil {
+		return err
+	}
+	procs, err := d.open("cgroup.procs", unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	g.procs = append(g.procs, procs)
+	if h.has(CPUAcct) {
+		if g.cpu, err = d.open(cpuFile(h), unix.O_RDONLY); err != nil {
+			return err
+		}
+	}
+	if !h.has(Memory) || g.limits.MemoryBytes == 0 {
+		return nil
+	}
+	if err := h.noSwap(d, g.m.source); err != nil {
+		return err
+	}
+	if !h.v2 {
+		g.oom, err = oomEvent(d)
+	}
+	return err
+}
+
+func cpuFile(h *hierarchy) string {
+	if h.v2 {
+		return "cpu.stat"
+	}
+	return "cpuacct.usage"
+}
+
+// rewrite gives an unused group other limits of the same kind.
+func (g *Group) rewrite(l Limits) error {
+	if g.limits == l {
+		return nil
+	}
+	for _, s := range g.spots {
+		if err := s.h.set(s.d, l); err != nil {
+			return err
+		}
+	}
+	g.limits = l
+	return nil
+}
+
+// Limits returns what the group was made with.
+func (g *Group) Limits() Limits { return g.limits }
+
+// Procs returns one descriptor of cgroup.procs, open for writing, for every hierarchy in use. Whoever writes "0" to all
+// of them is in the group. They are closed by Release.
+func (g *Group) Procs() []*os.File { return g.procs }
+
+// CPUUsage returns a descriptor that tells the group's CPU time; read it with pread at offset 0. On v1 it is
+// cpuacct.usage, nanoseconds as a decimal number; on v2 cpu.stat, with a line "usage_usec N". nil when
+// Controller("cpuacct") returns an error. It is closed by Release.
+func (g *Group) CPUUsage() *os.File { return g.cpu }
+
+// CPUFormat reports how to read [Group.CPUUsage]: true for v2's cpu.stat, false for v1's cpuacct.usage.
+func (g *Group) CPUFormat() (v2 bool) {
+	for _, s := range g.spots {
+		if s.h.has(CPUAcct) {
+			return s.h.v2
+		}
+	}
+	return false
+}
+
+// OOMEvent returns a blocking eventfd that becomes readable when memory runs out (v1). Poll it before reading. nil on v2,
+// where the kernel kills the whole group, and without a memory limit. It is closed by Release.
+func (g *Group) OOMEvent() *os.File { return g.oom }
+
+// Usage reads what the group used. It has to be called before Release.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	for _, s := range g.spots {
+		for _, c := range s.h.controllers {
+			if !g.limits.wants(c.name) {
+				continue
+			}
+			if err := c.read(s.d, &u); err != nil {
+				return Usage{}, fmt.Errorf("cgroup usage: %w", err)
+			}
+		}
+	}
+	return u, nil
+}
+
+// Kill kills every process in the group and waits until it is empty, at most two seconds. It is the last line: on v1 a
+// tree that forks faster than the list can be read may outrun it, so kill the pid namespace's first process before.
+func (g *Group) Kill() error {
+	var errs []error
+	deadline := time.Now().Add(killWait)
+	for _, s := range g.spots {
+		errs = append(errs, s.d.kill(deadline))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cgroup kill: %w", err)
+	}
+	return nil
+}
+
+// Release closes the group's descriptors and has its directories removed in the background, killing first what is still
+// in there after a second. A second Release does nothing.
+func (g *Group) Release() {
+	g.once.Do(func() {
+		g.closeFiles()
+		g.m.leave(g.spots)
+	})
+}
+
+// closeFiles closes descriptors; closing one that only names a kernel file has no result worth telling.
+func (g *Group) closeFiles() {
+	for _, f := range g.procs {
+		f.Close()
+	}
+	for _, f := range []*os.File{g.cpu, g.oom} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
