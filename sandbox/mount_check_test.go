@@ -169,6 +169,7 @@ func TestMountCheckSockets(t *testing.T) {
 		})
 	}
 	t.Run("an engine of the user", func(t *testing.T) {
+		dir := filepath.Join(dir, "h[o]*me")
 		t.Setenv("HOME", dir)
 		run := filepath.Join(dir, ".docker", "run")
 		require.NoError(t, os.MkdirAll(run, 0o700))

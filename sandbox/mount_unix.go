@@ -95,38 +95,59 @@ func existingDirs(paths []string) []string {
 	return out
 }
 
-// controlSockets returns the paths, existing or not, at which engines, service managers, message buses and agents
-// listen. Whoever reaches one acts as its owner.
-func controlSockets() []string {
-	out := environmentSockets()
-	for _, pattern := range []string{
+// Where engines, service managers, message buses and agents listen. Whoever reaches one acts as its owner.
+var (
+	systemSockets = []string{
 		"/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
 		"/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock", "/run/cri-dockerd.sock",
-		"/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/io.systemd.*", "/run/libvirt/libvirt-sock",
-		"/run/snapd.socket", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket",
-		"/run/user/*/docker.sock", "/run/user/*/podman/podman.sock", "/run/user/*/bus", "/run/user/*/systemd/private",
-		"/run/user/*/containerd-rootless/api.sock", "/run/user/*/keyring/*", "/run/user/*/gnupg/*", "/run/user/*/wayland-*",
-		"/run/user/*/ssh-agent*", "/tmp/ssh-*/agent.*", "/tmp/.X11-unix/*", "/tmp/dbus-*",
-	} {
-		out = append(out, glob(pattern)...)
+		"/run/dbus/system_bus_socket", "/run/systemd/private", "/run/libvirt/libvirt-sock", "/run/snapd.socket",
+		"/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket", "/tmp/.X11-unix/*",
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return out
+	// Below /run/user/UID.
+	runtimeSockets = []string{
+		"docker.sock", "podman/podman.sock", "bus", "systemd/private", "containerd-rootless/api.sock", "keyring/*", "gnupg/*",
+		"wayland-*", "ssh-agent*",
 	}
-	for _, name := range []string{
+	// Below the caller's home directory.
+	homeSockets = []string{
 		".docker/run/docker.sock", ".docker/desktop/docker.sock", ".colima/*/docker.sock", ".lima/*/sock/docker.sock",
 		".rd/docker.sock", ".orbstack/run/docker.sock", ".gnupg/S.*", ".ssh/agent/*",
-	} {
-		out = append(out, glob(filepath.Join(home, name))...)
+	}
+)
+
+// controlSockets returns the paths of such sockets that exist, or could; see [source.checkSockets].
+func controlSockets() []string {
+	out := environmentSockets()
+	add := func(dir string, patterns []string) {
+		for _, p := range patterns {
+			out = append(out, glob(path.Join(literal.Replace(dir), p))...)
+		}
+	}
+	add("/", systemSockets)
+	for _, dir := range glob("/run/user/*") {
+		add(dir, runtimeSockets)
+	}
+	for _, p := range glob("/tmp/*") {
+		switch name := path.Base(p); {
+		case strings.HasPrefix(name, "ssh-"):
+			add(p, []string{"agent.*"})
+		case strings.HasPrefix(name, "dbus-"):
+			out = append(out, p)
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		add(home, homeSockets)
 	}
 	return out
 }
 
+// literal escapes what a pattern would take for one in a directory's name.
+var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
 func glob(pattern string) []string {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil // Only a bad pattern is an error: a home directory with a bracket in its name.
+		return nil // Only a bad pattern is an error, and these are constant.
 	}
 	return matches
 }
