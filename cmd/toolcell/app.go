@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/soulacy/toolcell/backends"
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/dockerargs"
+)
+
+// app is what the commands share; a test replaces its fields.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookupEnv      func(string) (string, bool)
+	open           func(context.Context, string, backends.Config) (sandbox.Backend, error)
+}
+
+// run is the whole program: it runs the command line args and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: os.LookupEnv, open: backends.Open}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	ctx, stop := withSignals(ctx)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		return int(a.report(ctx, err, false))
+	}
+}
+
+// exitCode ends the program with a status, everything there is to say having been said.
+type exitCode int
+
+// Error is never shown.
+func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
+
+// The program's own exit codes; they mean the same as an engine's.
+const (
+	exitOwn           exitCode = 125
+	exitNotExecutable exitCode = 126
+	exitNotFound      exitCode = 127
+)
+
+// report says why the sandbox did not run the program, in one line or as JSON, and returns the exit code for it.
+func (a *app) report(ctx context.Context, err error, asJSON bool) exitCode {
+	if asJSON {
+		if jerr := a.writeJSON(map[string]error{"error": typed(err)}); jerr == nil {
+			return codeOf(ctx, err)
+		}
+	}
+	fmt.Fprintln(a.stderr, "toolcell: "+escapeText(err.Error()))
+	return codeOf(ctx, err)
+}
+
+// typed returns err as the error that has a JSON form.
+func typed(err error) *sandbox.Error {
+	var e *sandbox.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &sandbox.Error{Kind: sandbox.KindInvalid, Cause: err}
+}
+
+func codeOf(ctx context.Context, err error) exitCode {
+	var sig signalError
+	switch {
+	case errors.As(context.Cause(ctx), &sig):
+		return sig.exit()
+	case errors.Is(err, sandbox.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, sandbox.ErrNotExecutable):
+		return exitNotExecutable
+	default:
+		return exitOwn
+	}
+}
+
+// writeJSON writes v as one line for a program, indented and with nothing that steers a terminal on one.
+func (a *app) writeJSON(v any) error {
+	terminal := isTerminal(a.stdout)
+	var data []byte
+	var err error
+	if terminal {
+		data, err = json.MarshalIndent(v, "", "  ")
+	} else {
+		data, err = json.Marshal(v)
+	}
+	if err != nil {
+		return err
+	}
+	if terminal {
+		data = []byte(escapeJSON(string(data)))
+	}
+	_, err = a.stdout.Write(append(data, '\n'))
+	return err
+}
+
+// parser reads run's flags for a command with switches of its own.
+func (a *app) parser(imageOptional bool, switches ...dockerargs.Switch) dockerargs.Parser {
+	return dockerargs.Parser{LookupEnv: a.lookupEnv, ReadFile: os.ReadFile, ImageOptional: imageOptional, Switches: switches}
+}
+
+// openBackend opens what a command line asks for, else what the environment names, else the native backend.
+func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox.Backend, error) {
+	if name == "" {
+		name, _ = a.lookupEnv("TOOLCELL_BACKEND")
+	}
+	if name == "" {
+		name = "native"
+	}
+	logger, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	var bc backends.Config
+	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
+	if cfg.path != "" {
+		bc.Native.Protected = []string{cfg.path}
+	}
+	return a.open(ctx, name, bc)
+}
+
+// logger writes errors, a waiver's use among them, unless TOOLCELL_LOG asks for more.
+func (a *app) logger() (*slog.Logger, error) {
+	level := slog.LevelError
+	if s, _ := a.lookupEnv("TOOLCELL_LOG"); s != "" {
+		if err := level.UnmarshalText([]byte(s)); err != nil {
+			return nil, sandbox.Invalid("TOOLCELL_LOG", "%q is none of debug, info, warn, error", s)
+		}
+	}
+	withoutTime := func(_ []string, attr slog.Attr) slog.Attr {
+		if attr.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return attr
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})), nil
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "toolcell",
+		Short:         "One disposable sandbox for every tool call",
+		Long:          "toolcell runs a tool's program in a sandbox of its own, made for this one call and gone after it.",
+		Example:       "  toolcell run host python3 -c 'print(2 + 2)'\n  toolcell doctor",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetUsageTemplate(usageTemplate)
+	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.guaranteesCmd(), a.versionCmd(), a.infoCmd())
+	return root
+}

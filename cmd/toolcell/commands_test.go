@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+func TestDoctor(t *testing.T) {
+	s := newTerminal()
+	assert.Equal(t, 0, s.run("doctor"))
+	assert.Contains(t, s.stdout.String(), "ok    net.none")
+
+	s.report = s.report.WithWaivers(nil)
+	s.report[0].Enforced, s.report[0].Reason, s.report[0].Fix = false, "no reason", "mend it"
+	s.ready = &sandbox.Error{Kind: sandbox.KindRefused, Op: "ready", Guarantee: s.report[0].Guarantee, Cause: errPlain}
+	assert.Equal(t, 1, s.run("doctor"))
+	assert.Contains(t, s.stdout.String(), "fail  "+string(s.report[0].Guarantee))
+	assert.Contains(t, s.stdout.String(), "fix: mend it")
+
+	assert.Equal(t, 1, s.run("doctor", "--json"))
+	var checks []map[string]any
+	require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &checks))
+	for _, key := range []string{"name", "status", "guarantee", "mechanism", "detail", "remedy", "elapsed_ms"} {
+		assert.Contains(t, checks[0], key)
+	}
+
+	s.openErr = &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "open", Cause: errPlain, Fix: "install it"}
+	assert.Equal(t, 1, s.run("doctor"))
+	assert.Contains(t, s.stdout.String(), "fix: install it")
+}
+
+func TestDoctorStrict(t *testing.T) {
+	s := newTerminal()
+	for i := range s.report {
+		if s.report[i].Guarantee == sandbox.IPCNoHostSockets {
+			s.report[i].Enforced = false
+		}
+	}
+	assert.Equal(t, 0, s.run("doctor"))
+	assert.Equal(t, 1, s.run("doctor", "--strict"))
+	assert.Equal(t, 0, s.run("check", "host"))
+	assert.Equal(t, 1, s.run("check", "--strict", "host"))
+	assert.Equal(t, 1, s.run("check", "--require", "ipc.no-host-sockets", "host"))
+}
+
+func TestCheck(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("check", "-m", "64m", "host", "prog"))
+	assert.False(t, s.ran)
+	assert.Equal(t, 64, s.profile.Limits.MemoryMB)
+	assert.Contains(t, s.stdout.String(), "applied all the same: --network none")
+	assert.Equal(t, 125, s.run("check", "--privileged"))
+}
+
+// The probes of a gateway that only knows docker.
+func TestProbes(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("version", "--format", "{{.Server.Version}}"))
+	assert.Equal(t, version()+"\n", s.stdout.String())
+	require.Equal(t, 0, s.run("info", "--format", "{{json .Runtimes}}"))
+	assert.Contains(t, s.stdout.String(), `"toolcell":{"path":`)
+	assert.NotContains(t, s.stdout.String(), "runsc")
+	require.Equal(t, 0, s.run("info", "--format", "json"))
+	assert.True(t, json.Valid(s.stdout.Bytes()))
+	require.Equal(t, 0, s.run("version"))
+	assert.Equal(t, 4, s.closed)
+
+	for _, args := range [][]string{{"version", "--format", "{{.Nothing}}"}, {"version", "--format", "{{"}} {
+		assert.Equal(t, 125, s.run(args...))
+		s.oneLine(t)
+		assert.Empty(t, s.stdout.String())
+	}
+
+	s.ready = &sandbox.Error{Kind: sandbox.KindRefused, Op: "ready", Guarantee: sandbox.LimitMemory, Cause: errPlain}
+	for _, args := range [][]string{{"version"}, {"version", "--format", "{{.Server.Version}}"}, {"info"}} {
+		assert.Equal(t, 125, s.run(args...), "%q", args)
+		assert.Contains(t, s.oneLine(t), "limit.memory")
+		assert.Empty(t, s.stdout.String())
+	}
+}
+
+func TestProfileViews(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("profile", "-m", "64m", "-e", "SECRET=x"))
+	assert.Regexp(t, `(?m)^memory +64 MiB, no swap$`, s.stdout.String())
+	assert.NotContains(t, s.stdout.String(), "SECRET=x")
+
+	require.Equal(t, 0, s.run("profile", "--json", "--timeout", "2s"))
+	var p map[string]any
+	require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &p))
+	assert.InDelta(t, 2000, p["timeout_ms"], 0)
+	assert.InDelta(t, 512, p["memory_mb"], 0)
+	assert.Equal(t, []any{}, p["mounts"])
+
+	require.Equal(t, 0, s.run("profile", "--plan", "host", "prog"))
+	assert.Equal(t, "0 exec prog in host\n", s.stdout.String())
+
+	require.Equal(t, 0, s.run("profile", "--seccomp"))
+	assert.True(t, json.Valid(s.stdout.Bytes()))
+
+	require.Equal(t, 0, s.run("profile", "--docker", "-e", "SECRET=x", "host", "sh", "-c", "echo 'a b'"))
+	line := s.stdout.String()
+	assert.True(t, strings.HasPrefix(line, "docker run --rm -i --network none --read-only --user "), line)
+	assert.NotContains(t, line, "SECRET=x")
+	assert.Contains(t, line, "--memory 512m --cpus 1 --ulimit nofile=256:256")
+	assert.True(t, strings.HasSuffix(line, ` -e SECRET python:3.12-slim sh -c 'echo '\''a b'\'''`+"\n"), line)
+}
+
+func TestAutoUserIsNeverRoot(t *testing.T) {
+	assert.Equal(t, "1000:1001", autoUser(1000, 1001))
+	for _, ids := range [][2]int{{0, 0}, {0, 5}, {5, 0}, {-1, -1}} {
+		assert.Equal(t, "65532:65532", autoUser(ids[0], ids[1]))
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for _, s := range []string{"plain", "", "a b", "it's", "$HOME", "a\nb", "`x`", `back\slash`, "*"} {
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+shellQuote(s)).Output()
+		require.NoError(t, err)
+		assert.Equal(t, s, string(out))
+	}
+}
+
+func TestGuarantees(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("guarantees"))
+	assert.Equal(t, len(sandbox.Guarantees()), strings.Count(s.stdout.String(), "\n"))
+	require.Equal(t, 0, s.run("guarantees", "--json"))
+	assert.True(t, json.Valid(s.stdout.Bytes()))
+}
+
+// Every command's help shows an example and the exit codes.
+func TestHelp(t *testing.T) {
+	s := newTerminal()
+	for _, name := range []string{"run", "check", "doctor", "profile", "guarantees", "version", "info"} {
+		require.Equal(t, 0, s.run(name, "--help"), name)
+		out := s.stdout.String()
+		assert.Contains(t, out, "Examples:\n  toolcell "+name, name)
+		assert.Contains(t, out, "EXIT STATUS:\n", name)
+	}
+	require.Equal(t, 0, s.run())
+	assert.Contains(t, s.stdout.String(), "toolcell run host")
+}
+
+// Completion knows the flags that cobra does not parse.
+func TestCompletion(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("__complete", "run", "--mem"))
+	assert.Contains(t, s.stdout.String(), "--memory\t")
+	assert.Contains(t, s.stdout.String(), "--memory-swap\t")
+	assert.NotContains(t, s.stdout.String(), "--network")
+}
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\n\ttext é": "plain\n\ttext é",
+		"\x1b[31mred":     `\x1b[31mred`,
+		"a\rb\x07\x00":    `a\x0db\x07\x00`,
+		"\x7f":            `\x7f`,
+		"\u009b31m":       `\u009b31m`,
+		"\x9b31m":         `\x9b31m`,
+		"a\u202eb\u2066c": `a\u202eb\u2066c`,
+		"\xff":            `\xff`,
+		"\ufffd":          "\ufffd",
+	} {
+		assert.Equal(t, want, escapeText(in), "%q", in)
+	}
+	data, err := json.Marshal(map[string]string{"a": "\u009b\u202e\x7f"})
+	require.NoError(t, err)
+	escaped := escapeJSON(string(data))
+	assert.Equal(t, `{"a":"\u009b\u202e\u007f"}`, escaped)
+	var back map[string]string
+	require.NoError(t, json.Unmarshal([]byte(escaped), &back))
+	assert.Equal(t, "\u009b\u202e\x7f", back["a"])
+}
+
+// However the writes cut a text, the terminal gets the same.
+func TestEscaperAcrossWrites(t *testing.T) {
+	text := "é€😀\x1b[2J\u202e\xf0\x9f\xffz\xe2\x82"
+	for size := 1; size <= len(text); size++ {
+		var out bytes.Buffer
+		e := &escaper{w: &out}
+		for i := 0; i < len(text); i += size {
+			n, err := e.Write([]byte(text[i:min(i+size, len(text))]))
+			require.NoError(t, err)
+			require.Equal(t, min(size, len(text)-i), n)
+		}
+		require.NoError(t, e.flush())
+		assert.Equal(t, escapeText(text), out.String(), "writes of %d bytes", size)
+	}
+}

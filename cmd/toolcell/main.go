@@ -1,0 +1,23 @@
+// Command toolcell runs a tool's program in a disposable sandbox. `toolcell run` takes the flags of `docker run` that
+// agent gateways use, so that it can stand where their container engine stands.
+//
+// The command decides nothing about confinement: it reads flags into a profile, opens a backend, and shows what the
+// backend answers.
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+
+	"github.com/soulacy/toolcell/backends/native/spawner"
+)
+
+// The forks of a spawner come from the main thread, which only an init function can hold on to.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	spawner.Main() // does not return when this process was started as a spawner
+	runtime.UnlockOSThread()
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

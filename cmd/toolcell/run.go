@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/dockerargs"
+)
+
+func (a *app) runCmd() *cobra.Command {
+	p := a.parser(false)
+	return dockerFlags(&cobra.Command{
+		Use:   "run [flags] IMAGE COMMAND...",
+		Short: "Run a program in a sandbox of its own",
+		Long: "run starts COMMAND in a disposable sandbox with IMAGE as its root and passes its output on. It takes the flags of\n" +
+			"docker run that agent gateways use, with the same meaning. What they leave out of the hardened profile holds all\n" +
+			"the same; what they ask for beyond it is refused. IMAGE is host (this machine's own programs, read-only) or a name\n" +
+			"from the configuration's images.",
+		Example: "  toolcell run host python3 -c 'print(2 + 2)'\n" +
+			"  toolcell run -i -v /srv/data:/data:ro --memory 256m --timeout 10s host sh -c 'sort | head' < words\n" +
+			"  toolcell run --json host sh -c 'exit 3'",
+		Annotations: exitTable(runExit),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			inv, err := p.Parse(args)
+			if errors.Is(err, dockerargs.ErrHelp) {
+				return cmd.Help()
+			}
+			if err == nil {
+				err = a.runInvocation(cmd.Context(), inv)
+			}
+			return a.finish(cmd.Context(), err, inv.JSON)
+		},
+	}, p)
+}
+
+// finish reports an error that was not reported yet.
+func (a *app) finish(ctx context.Context, err error, asJSON bool) error {
+	var code exitCode
+	if err == nil || errors.As(err, &code) {
+		return err
+	}
+	return a.report(ctx, err, asJSON)
+}
+
+// runInvocation runs one call and returns its exit code as an error, or the error that kept it from running.
+func (a *app) runInvocation(ctx context.Context, inv dockerargs.Invocation) error {
+	cl, err := a.prepare(ctx, inv)
+	if err != nil {
+		return err
+	}
+	res, err := a.execute(ctx, cl, inv)
+	if cerr := cl.backend.Close(); cerr != nil {
+		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(cerr.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	res.Hints = slices.Concat(cl.hints, res.Hints)
+	code := resultCode(ctx, res)
+	if inv.JSON {
+		if err := a.writeJSON(res); err != nil {
+			return err
+		}
+	} else {
+		a.explain(res, code)
+	}
+	if code == 0 {
+		return nil
+	}
+	return code
+}
+
+// call is an invocation that met its configuration and its backend.
+type call struct {
+	backend sandbox.Backend
+	profile sandbox.ContainerProfile
+	config  config
+	hints   []string
+}
+
+// prepare reads the configuration, opens the backend and completes the profile. The backend is the caller's to close.
+func (a *app) prepare(ctx context.Context, inv dockerargs.Invocation) (call, error) {
+	cfg, err := a.loadConfig(inv.Config)
+	if err != nil {
+		return call{}, err
+	}
+	cl := call{profile: inv.Profile, config: cfg}
+	cl.profile.Require = slices.Concat(cl.profile.Require, cfg.require)
+	in, err := newInside(cl.profile, cfg.images)
+	if err != nil {
+		return call{}, err
+	}
+	cl.profile.Env, cl.hints = in.dropForeign(cl.profile.Env)
+	if cl.backend, err = a.openBackend(ctx, inv.Backend, cfg); err != nil {
+		return call{}, err
+	}
+	if err := checkRuntime(cl.backend.Name(), cl.profile.Runtime); err != nil {
+		return call{}, errors.Join(err, cl.backend.Close())
+	}
+	return cl, nil
+}
+
+// checkRuntime refuses an engine's runtime where there is no engine.
+func checkRuntime(backend, name string) error {
+	if name == "" || backend != "native" {
+		return nil
+	}
+	return &sandbox.Error{
+		Kind: sandbox.KindInvalid, Op: "--runtime", Cause: fmt.Errorf("%q is a container engine's runtime, and the native backend has no engine", name),
+		Fix: "leave it out, or use --runtime " + dockerargs.NativeRuntime,
+	}
+}
+
+// execute runs the program, its output going out as it comes unless the result is wanted as JSON.
+func (a *app) execute(ctx context.Context, cl call, inv dockerargs.Invocation) (sandbox.Result, error) {
+	c := sandbox.Command{Argv: inv.Command, ID: inv.Name}
+	if inv.Stdin {
+		c.Stdin = a.stdin
+	}
+	if inv.JSON {
+		return cl.backend.Run(ctx, cl.profile, c)
+	}
+	stdout, flushOut := untrusted(a.stdout)
+	stderr, flushErr := untrusted(a.stderr)
+	c.Stdout, c.Stderr = stdout, stderr
+	res, err := cl.backend.Run(ctx, cl.profile, c)
+	if err != nil {
+		return res, err
+	}
+	return res, errors.Join(flushOut(), flushErr())
+}
+
+// untrusted returns what a program's output is written to: w itself, or an escaper when w is a terminal.
+func untrusted(w io.Writer) (io.Writer, func() error) {
+	if !isTerminal(w) {
+		return w, func() error { return nil }
+	}
+	e := &escaper{w: w}
+	return e, e.flush
+}
+
+// explain says on stderr what the sandbox did to the program: always when the program failed or its output is not
+// whole, and to a person at a terminal also otherwise.
+func (a *app) explain(res sandbox.Result, code exitCode) {
+	for _, s := range []struct {
+		name  string
+		cut   bool
+		kept  int
+		total int64
+	}{
+		{"stdout", res.StdoutTruncated, len(res.Stdout), res.StdoutBytes},
+		{"stderr", res.StderrTruncated, len(res.Stderr), res.StderrBytes},
+	} {
+		if s.cut {
+			fmt.Fprintf(a.stderr, "toolcell: %s is cut: %d of %d bytes; --output-limit keeps more\n", s.name, s.kept, s.total)
+		}
+	}
+	if code == 0 && !isTerminal(a.stderr) {
+		return
+	}
+	for _, h := range res.Hints {
+		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(h))
+	}
+}
+
+// resultCode is the exit code that says what the program did.
+func resultCode(ctx context.Context, res sandbox.Result) exitCode {
+	switch res.Status {
+	case sandbox.StatusExited:
+		return exitCode(res.ExitCode)
+	case sandbox.StatusSignaled:
+		return exitCode(128 + res.SignalNumber)
+	case sandbox.StatusTimeout, sandbox.StatusCPUTimeout:
+		return 124
+	case sandbox.StatusOOM:
+		return 137
+	case sandbox.StatusFileSize:
+		return 153
+	case sandbox.StatusCanceled:
+		var sig signalError
+		if errors.As(context.Cause(ctx), &sig) {
+			return sig.exit()
+		}
+		return 130
+	default:
+		return exitOwn
+	}
+}
