@@ -53,7 +53,7 @@ func confinementFlags() []flag {
 		{Flag{"ipc", "", "private", "an IPC namespace of its own (always)", false}, only("private", sandbox.IPCIsolated)},
 		{Flag{"cgroupns", "", "private", "a cgroup namespace of its own (always)", false}, only("private", sandbox.ProcIsolated)},
 		{Flag{"volume", "v", "SOURCE:TARGET[:ro|rw]", "mount a host path", false}, setVolume},
-		{Flag{"mount", "", "type=bind,source=…,target=…[,readonly]", "the same for any path, in CSV", false}, setMount},
+		{Flag{"mount", "", "type=bind,source=…,…", "the same for any path: source, target, readonly", false}, setMount},
 		{Flag{"tmpfs", "", "/tmp[:size=64m,…]", "the scratch and its size", false}, setTmpfs},
 		{Flag{"shm-size", "", "SIZE", "size of /dev/shm (default 64m)", false}, setShm},
 		{Flag{"runtime", "", "NAME", "an engine's runtime; toolcell is the native one", false}, setRuntime},

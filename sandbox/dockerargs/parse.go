@@ -9,7 +9,7 @@ import (
 	"github.com/soulacy/toolcell/sandbox"
 )
 
-// ErrHelp is returned when --help stands among the flags.
+// ErrHelp is returned when --help stands among the flags, or -h at their end.
 var ErrHelp = errors.New("help requested")
 
 // Invocation is a command line that was understood.
@@ -126,6 +126,9 @@ func (s *state) long(arg string, rest []string) ([]string, error) {
 func (s *state) short(cluster string, rest []string) ([]string, error) {
 	for cluster != "" {
 		letter := cluster[:1]
+		if letter == "h" && cluster == "h" && len(rest) == 0 {
+			return nil, ErrHelp // docker's -h is --hostname; alone it can only be a question
+		}
 		cluster = cluster[1:]
 		f, ok := s.find(func(f flag) bool { return f.Short == letter })
 		if !ok {

@@ -108,8 +108,10 @@ func TestParseOperands(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 8, inv.Profile.Limits.MemoryMB)
 
-	_, err = parser().Parse([]string{"--json", "--help"})
-	assert.ErrorIs(t, err, dockerargs.ErrHelp)
+	for _, args := range [][]string{{"--json", "--help"}, {"-h"}, {"--rm", "-h"}} {
+		_, err = parser().Parse(args)
+		assert.ErrorIs(t, err, dockerargs.ErrHelp, "%q", args)
+	}
 }
 
 // Each line is refused by one line that begins with the flag, and its kind says why.
