@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// TestOtherTablesDie runs hand-made programs: unconfined each ends by itself, whether or not the kernel has the other
-// table; confined the call is the end.
+// TestOtherTablesDie runs hand-made programs. Unconfined each ends by itself, whether the kernel knows the call or
+// answers ENOSYS; confined the call is the end.
 func TestOtherTablesDie(t *testing.T) {
 	for name, test := range map[string]struct {
 		code []byte
@@ -47,18 +47,20 @@ func TestOtherTablesDie(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeELF(t, append(bytes.Clone(test.code), exitZero...))
-			if err := victimCommand(t, unconfined, "exec", path).Run(); err != nil {
-				missing(t, "a kernel on which the program runs unconfined: "+err.Error())
-			}
+			control := victimCommand(t, unconfined, "exec", path).Run()
 			cmd := victimCommand(t, strict, "exec", path)
 			err := cmd.Run()
 			if !test.dies {
+				require.NoError(t, control)
 				assert.NoError(t, err)
 				return
 			}
-			status := cmd.ProcessState.Sys().(syscall.WaitStatus)
-			assert.True(t, status.Signaled(), status)
-			assert.Equal(t, syscall.SIGSYS, status.Signal())
+			require.Error(t, err)
+			if control != nil {
+				// Not a feature that is missing but an entry that is closed already, for instance by ia32_emulation=0.
+				t.Skipf("the kernel itself ends the program: %v", control)
+			}
+			assert.Equal(t, syscall.SIGSYS, signalOf(t, cmd))
 		})
 	}
 }

@@ -49,6 +49,14 @@ func TestLoadFailsBesideAnotherFilter(t *testing.T) {
 	assert.NoError(t, err, string(out))
 }
 
+// TestOtherArchitectureDies loads the other architecture's program: to it, every call of this machine is foreign.
+func TestOtherArchitectureDies(t *testing.T) {
+	require.NoError(t, victimCommand(t, strict, "threads").Run())
+	cmd := victimCommand(t, foreign, "threads")
+	require.Error(t, cmd.Run())
+	assert.Equal(t, syscall.SIGSYS, signalOf(t, cmd))
+}
+
 // loadOnThisThread installs a program without TSYNC.
 func loadOnThisThread(program []byte) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -23,6 +23,7 @@ const (
 	unconfined = "unconfined"
 	strict     = "default"
 	withWatch  = "inotify"
+	foreign    = "foreign" // the program of the other architecture
 )
 
 func TestMain(m *testing.M) {
@@ -47,14 +48,8 @@ func victim(confinement, job string, args []string) error {
 		stop = startThreads(8)
 		defer stop()
 	}
-	if confinement != unconfined {
-		program, err := Program(runtime.GOARCH, Options{Inotify: confinement == withWatch})
-		if err != nil {
-			return err
-		}
-		if err := Load(program); err != nil {
-			return err
-		}
+	if err := confine(confinement); err != nil {
+		return err
 	}
 	switch job {
 	case "try":
@@ -68,6 +63,22 @@ func victim(confinement, job string, args []string) error {
 		}
 		return unix.Exec(path, args, os.Environ())
 	}
+}
+
+// confine loads the filter that a confinement means.
+func confine(confinement string) error {
+	if confinement == unconfined {
+		return nil
+	}
+	goarch := runtime.GOARCH
+	if confinement == foreign {
+		goarch = map[string]string{"amd64": "arm64", "arm64": "amd64"}[goarch]
+	}
+	program, err := Program(goarch, Options{Inotify: confinement == withWatch})
+	if err != nil {
+		return err
+	}
+	return Load(program)
 }
 
 // attempt is one system call by its raw number.
@@ -171,6 +182,14 @@ func results(t *testing.T, confinement string, attempts []attempt) []syscall.Err
 	require.NoError(t, json.Unmarshal(out, &errnos))
 	require.Len(t, errnos, len(attempts))
 	return errnos
+}
+
+// signalOf is the signal that ended a victim.
+func signalOf(t *testing.T, cmd *exec.Cmd) syscall.Signal {
+	t.Helper()
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(t, status.Signaled(), "exit status %d", status.ExitStatus())
+	return status.Signal()
 }
 
 // missing skips a test that this machine cannot run, or fails it where the environment says that nothing may be
