@@ -1,0 +1,67 @@
+# toolcell: one disposable sandbox for every tool call. `make help` lists what there is.
+SHELL := /bin/bash
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 20s
+# The generator of the seccomp programs needs cgo and libseccomp; without them its own tests are left out, and said so.
+TAGS = $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test packages vet lint generate bench soak fuzz cover race cross check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/toolcell (static, needs no second file) and bin/toolcell-init
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/toolcell ./cmd/toolcell
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/toolcell-init ./cmd/toolcell-init
+
+run: build ## run a real tool in a sandbox, and show what it is denied there
+	@cmd/toolcell/demo/run.sh bin/toolcell
+
+packages: ## install the Debian packages that the tests use (as root; otherwise say what is missing)
+	@test/packages.sh
+
+test: packages vet build ## run every test that this machine can run, and say what is left out
+	@[ -n "$(TAGS)" ] || echo 'left out: the tests of the seccomp generator (no libseccomp here)'
+	$(GO) test -tags '$(TAGS)' -timeout 20m ./...
+
+vet: ## report what the compiler's own checks find
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet -tags '$(TAGS)' ./...
+
+lint: vet ## run staticcheck, and golangci-lint where it is installed
+	$(GO) run $(STATICCHECK) ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed; test/arch holds the rules that must hold'; fi
+
+generate: ## generate the seccomp programs from the profile again
+	$(GO) generate ./...
+
+bench: build ## print the cost of a call beside installed peers, as ratios
+	$(GO) test -run '^$$' -bench . ./test/bench/...
+
+soak: build ## run many calls for long, and count what is left
+	TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -timeout 60m -run Soak -v ./test/...
+
+fuzz: ## fuzz every parser for FUZZTIME each
+	@set -e; for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; \
+		done; \
+	done
+
+cover: ## write coverage.html
+	$(GO) test -tags '$(TAGS)' -coverprofile bin/cover.out ./... && $(GO) tool cover -html bin/cover.out -o bin/coverage.html
+
+race: ## run the tests of what has goroutines and no forks under the race detector
+	$(GO) test -race ./sandbox/... ./cmd/...
+
+cross: ## build and vet for every system that something of this runs on
+	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+		echo "== $$t"; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) vet ./...; \
+	done
+
+check: lint test race cross ## everything that a change must pass
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what the tests use and the machine lacks, on Debian and Ubuntu, as root. Otherwise says what is missing; the
+# tests that need it are then skipped, or fail under TOOLCELL_TEST_REQUIRE=1.
+set -euo pipefail
+
+# file or command that must be there : package that brings it : what for
+needs=(
+	'gcc:gcc:the seccomp generator and the escape tests'
+	'pkg-config:pkg-config:finding libseccomp'
+	'/usr/include/seccomp.h:libseccomp-dev:the seccomp generator and its tests'
+	'/usr/bin/python3:python3:the demo and the scripts'
+	'bwrap:bubblewrap:the benchmarks beside a peer'
+)
+missing=()
+for n in "${needs[@]}"; do
+	IFS=: read -r file package why <<<"$n"
+	case $file in
+	/*) [ -e "$file" ] && continue ;;
+	*) command -v "$file" >/dev/null && continue ;;
+	esac
+	missing+=("$package")
+	echo "missing: $package (for $why)"
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+	echo "to run every test: apt-get install ${missing[*]}"
+	exit 0
+fi
+export DEBIAN_FRONTEND=noninteractive
+{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >/dev/null </dev/null ||
+	echo "could not install ${missing[*]}; the tests that need them say so"
