@@ -23,7 +23,7 @@ type Config struct {
 	Waivers []sandbox.Waiver
 	// IDBase is the first host id of the range that sandboxes of a root caller run under. 0 means 1879048192.
 	IDBase uint32
-	// IDCount is the length of that range. 0 means 65536.
+	// IDCount is the length of that range. 0 means 1048576.
 	IDCount uint32
 	// CgroupParent is the cgroup directory, relative to each controller's mount, below which calls get theirs. "" means
 	// the caller's own cgroup.

@@ -3,6 +3,7 @@ package spawner
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -35,9 +36,10 @@ func prepare() *stepError {
 	}{
 		{wire.StepHello, takeGreeting},
 		{wire.StepSignals, resetIgnoredSignals},
-		{wire.StepNoNewPrivs, noNewPrivs},
 		{wire.StepPropagation, stopPropagation},
 		{wire.StepProc, mountProc},
+		{wire.StepIdentity, takeIdentity},
+		{wire.StepNoNewPrivs, noNewPrivs},
 	} {
 		if err := s.do(); err != nil {
 			return &stepError{step: s.step, err: err}
@@ -100,4 +102,31 @@ func stopPropagation() error {
 // partly covered, as in a container; mount_too_revealing() in fs/namespace.c.
 func mountProc() error {
 	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+}
+
+// memfdSysctl makes memfds without an explicit flag not executable, in this process namespace and those below it
+// (Linux 6.3). Its file belongs to the host's root, so only a spawner that still has that id can write it.
+const memfdSysctl = "/proc/sys/vm/memfd_noexec"
+
+// takeIdentity changes from the host's root, under which a root caller starts its spawner, to the spawner's own id. An
+// ordinary user's spawner has it already. The host's root is not mapped here, so it shows as an id that is not 0.
+func takeIdentity() error {
+	if unix.Geteuid() == 0 {
+		return nil
+	}
+	// Whether this works is told to the caller (memfdNoexec), whose report says what follows.
+	_ = os.WriteFile(memfdSysctl, []byte("1"), 0)
+	if err := unix.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := unix.Setresgid(0, 0, 0); err != nil {
+		return err
+	}
+	return unix.Setresuid(0, 0, 0)
+}
+
+// memfdNoexec reports whether memfds are not executable here.
+func memfdNoexec() bool {
+	data, err := os.ReadFile(memfdSysctl)
+	return err == nil && len(data) > 0 && data[0] >= '1'
 }

@@ -40,7 +40,7 @@ func (m *Manager) enterV2(h *hierarchy, parent string) error {
 		}
 		errs = append(errs, fmt.Errorf("ask systemd: %w", err))
 	}
-	return errors.Join(errs...)
+	return join(errs...)
 }
 
 // basesV2 lists where the instance's directory may go, best first: the configured parent, or the process's own cgroup and
@@ -85,7 +85,7 @@ func (m *Manager) settle(h *hierarchy, base string) error {
 		return err
 	}
 	if err := m.adopt(h, inst); err != nil {
-		return errors.Join(err, m.discard(inst), inst.root.Close())
+		return join(err, m.discard(inst), inst.root.Close())
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (m *Manager) newScope(found []*hierarchy, pid int) error {
 		return err
 	}
 	if err := m.moveIn(h, inst, pid); err != nil {
-		return errors.Join(err, inst.root.Close())
+		return join(err, inst.root.Close())
 	}
 	m.replaceScope(found, h)
 	return nil

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func child(task string) int {
-	if err := join(); err != nil {
+	if err := joinGroup(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 99
 	}
@@ -55,7 +55,7 @@ func child(task string) int {
 	return 97
 }
 
-func join() error {
+func joinGroup() error {
 	count, err := strconv.Atoi(os.Getenv(joinEnv))
 	if err != nil {
 		return err

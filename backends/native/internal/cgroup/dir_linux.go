@@ -94,7 +94,7 @@ func (d dir) write(name, value string) error {
 	if err == nil && n != len(value) {
 		err = io.ErrShortWrite
 	}
-	if err = errors.Join(err, unix.Close(fd)); err != nil {
+	if err = join(err, unix.Close(fd)); err != nil {
 		return d.fail("write "+strconv.Quote(value)+" to", name, err)
 	}
 	return nil

@@ -74,3 +74,32 @@ func explain(op, controller string, cause error) error {
 	}
 	return &Error{Op: op, Controller: controller, Cause: cause, Fix: fixFor(cause)}
 }
+
+// several is errors.Join on one line.
+type several []error
+
+func join(errs ...error) error {
+	var some several
+	for _, err := range errs {
+		if err != nil {
+			some = append(some, err)
+		}
+	}
+	switch len(some) {
+	case 0:
+		return nil
+	case 1:
+		return some[0]
+	}
+	return some
+}
+
+func (s several) Error() string {
+	texts := make([]string, 0, len(s))
+	for _, err := range s {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (s several) Unwrap() []error { return s }

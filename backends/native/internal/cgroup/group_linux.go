@@ -173,7 +173,7 @@ func (g *Group) Kill() error {
 	for _, s := range g.spots {
 		errs = append(errs, s.d.kill(deadline))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := join(errs...); err != nil {
 		return fmt.Errorf("cgroup kill: %w", err)
 	}
 	return nil

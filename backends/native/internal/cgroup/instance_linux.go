@@ -48,9 +48,9 @@ func (m *Manager) makeInstance(base string) (dir, error) {
 			return dir{}, err
 		}
 	}
-	for range attempts {
+	for name, try := m.name, 0; try < attempts; name, try = newName(), try+1 {
 		var d dir
-		if d, err = m.tryInstance(parent.sub(newName())); err == nil {
+		if d, err = m.tryInstance(parent.sub(name)); err == nil {
 			return d, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !gone(err) {
@@ -66,7 +66,7 @@ func (m *Manager) tryInstance(at dir) (dir, error) {
 	}
 	d, err := openDir(at.path(""))
 	if err != nil {
-		return dir{}, errors.Join(err, at.rmdir())
+		return dir{}, join(err, at.rmdir())
 	}
 	if err = d.lock(); err == nil {
 		// The lock may be on a directory that the sweep has just removed.
@@ -75,7 +75,7 @@ func (m *Manager) tryInstance(at dir) (dir, error) {
 	if err != nil {
 		d.root.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) { // whoever holds the lock removes it
-			err = errors.Join(err, at.rmdir())
+			err = join(err, at.rmdir())
 		}
 		return dir{}, err
 	}
@@ -111,7 +111,7 @@ func Sweep(c Config) (removed []string, err error) {
 		names, err := sweepDir(base)
 		removed, errs = append(removed, names...), append(errs, err)
 	}
-	return removed, errors.Join(errs...)
+	return removed, join(errs...)
 }
 
 // sweepDir sweeps below one directory; one that does not exist holds nothing.
@@ -137,7 +137,7 @@ func sweepDir(base string) (removed []string, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return removed, errors.Join(errs...)
+	return removed, join(errs...)
 }
 
 // sweepOne removes one instance's directory if it is ours and nobody holds its lock.

@@ -123,7 +123,7 @@ func removeTree(d dir, deadline time.Time) error {
 	for _, name := range names {
 		errs = append(errs, removeTree(d.sub(name), deadline))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := join(errs...); err != nil {
 		return err
 	}
 	if err := d.kill(deadline); err != nil {

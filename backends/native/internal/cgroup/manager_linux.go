@@ -32,6 +32,7 @@ type Config struct {
 // Manager makes groups. Its methods may be called from several goroutines.
 type Manager struct {
 	source  Source
+	name    string // of the instance's directories
 	log     *slog.Logger
 	standIn func(string) error
 	ahead   int
@@ -77,7 +78,7 @@ func Open(c Config) (*Manager, error) {
 		m.try(h)
 	}
 	if err := m.usable(); err != nil {
-		return nil, errors.Join(err, m.Close())
+		return nil, join(err, m.Close())
 	}
 	m.sweep()
 	m.start()
@@ -86,7 +87,7 @@ func Open(c Config) (*Manager, error) {
 
 func newManager(c Config) *Manager {
 	m := &Manager{
-		source: c.Mounts, log: c.Logger, standIn: c.standIn, ahead: c.Ahead,
+		source: c.Mounts, name: newName(), log: c.Logger, standIn: c.standIn, ahead: c.Ahead,
 		ready: map[kind][]*Group{}, latest: map[kind]Limits{},
 		fill: make(chan struct{}, 1), empty: make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -119,7 +120,7 @@ func (m *Manager) usable() error {
 		}
 		errs = append(errs, err)
 	}
-	first := &Error{Op: "open cgroups", Cause: errors.Join(errs...)}
+	first := &Error{Op: "open cgroups", Cause: join(errs...)}
 	var known *Error
 	if errors.As(errs[0], &known) {
 		first.Fix, first.Cause = known.Fix, known.Cause

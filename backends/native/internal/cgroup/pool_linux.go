@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -219,7 +218,7 @@ func (m *Manager) removeOne(r *removal) bool {
 	}
 	if late && !r.told {
 		r.told = true
-		m.log.Warn("a cgroup cannot be removed yet", "error", errors.Join(errs...))
+		m.log.Warn("a cgroup cannot be removed yet", "error", join(errs...))
 	}
 	r.wait = min(2*r.wait, time.Second)
 	r.due = time.Now().Add(r.wait)
@@ -269,7 +268,7 @@ func (m *Manager) removeInstances() error {
 		}
 		errs = append(errs, h.inst.root.Close())
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := join(errs...); err != nil {
 		return fmt.Errorf("close cgroups: %w", err)
 	}
 	return nil

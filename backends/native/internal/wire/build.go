@@ -2,25 +2,37 @@ package wire
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"io"
 	"runtime/debug"
-)
+	"unsafe"
 
-// Build identifies the sources that this program was built from, as far as the build recorded them.
-func Build() [32]byte {
-	h := sha256.New()
-	if info, ok := debug.ReadBuildInfo(); ok {
-		writeModule(h.Write, &info.Main, info.Deps)
-	}
-	return [32]byte(h.Sum(nil))
-}
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+)
 
 // module is the one that both ends come from.
 const module = "github.com/soulacy/toolcell"
 
-func writeModule(write func([]byte) (int, error), main *debug.Module, deps []*debug.Module) {
-	for _, m := range append([]*debug.Module{main}, deps...) {
-		if m.Path == module {
-			_, _ = write([]byte(m.Version + m.Sum)) // a hash takes everything
+// Build identifies the sources that this program was built from: the module's version, where the build recorded one,
+// and everything that the two ends must agree on, so that two builds of an unreleased tree differ where it matters.
+func Build() [32]byte {
+	h := sha256.New()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+			if m.Path == module {
+				write(h, m.Version, m.Sum)
+			}
 		}
 	}
+	write(h, plan.Magic, plan.HeaderSize, plan.StepSize, plan.FirstFD, plan.MaxFDs)
+	write(h, unsafe.Sizeof(Request{}), unsafe.Sizeof(Reply{}), ReplyUserNS, RequestUserNS, StepMaps, CauseKilled)
+	for c := plan.Call(1); c.Valid(); c++ {
+		write(h, c.String())
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// write adds values to a hash, which takes everything.
+func write(h io.Writer, values ...any) {
+	_, _ = fmt.Fprintln(h, values...)
 }

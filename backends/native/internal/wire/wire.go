@@ -115,10 +115,12 @@ type Reply struct {
 	Started, Exited bool
 	// Faulted says that step Step failed with Errno: of the plan, or of the spawner itself when BySpawner is set.
 	Faulted, BySpawner bool
-	_                  [4]byte
-	Step               uint32
-	Errno              uint32
-	Status             uint32
+	// MemfdNoexec, in a ReplyReady, says that memfds are not executable in the spawner's process namespace.
+	MemfdNoexec bool
+	_           [3]byte
+	Step        uint32
+	Errno       uint32
+	Status      uint32
 	// InitStatus is the wait status of the sandbox's init.
 	InitStatus uint32
 	// User and System are the CPU time of what init reaped, in microseconds; both 0 when unknown.
@@ -149,6 +151,7 @@ const (
 	StepNoNewPrivs
 	StepPropagation
 	StepProc
+	StepIdentity
 	StepLoop
 	// StepFork: the clone that makes a call's namespaces.
 	StepFork
@@ -169,6 +172,8 @@ func StepName(step uint32) string {
 		return "stop mount propagation"
 	case StepProc:
 		return "mount a fresh /proc"
+	case StepIdentity:
+		return "take the spawner's own ids"
 	case StepLoop:
 		return "wait for requests"
 	case StepFork:

@@ -1,0 +1,265 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/probe"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/seccomp"
+)
+
+// Backend is the native backend. It holds a spawner and cgroups between calls; each call's sandbox is its own.
+type Backend struct {
+	config Config
+	log    *slog.Logger
+	lanes  *lanes
+	ids    *idBlock // nil for an ordinary user
+	// cgroups is nil when no limit can be set; cgroupErr then says why.
+	cgroups   *cgroup.Manager
+	cgroupErr error
+	// memfdNoexec says that the spawners' namespaces have no executable memfds.
+	memfdNoexec bool
+
+	userNS  userNSCache
+	images  imageCache
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	cancel map[uint64]context.CancelFunc
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// Open starts the backend: it finds the spawner's program, chooses the identities that sandboxes run under, finds out
+// what the host's cgroups allow and starts the first spawner. Its errors match [sandbox.ErrUnavailable].
+func Open(ctx context.Context, c Config) (sandbox.Backend, error) {
+	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc)}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	if err := b.open(ctx); err != nil {
+		b.release()
+		return nil, err
+	}
+	for _, w := range c.Waivers {
+		b.log.Error("a guarantee is waived", "guarantee", w.Guarantee, "reason", w.Reason)
+	}
+	return b, nil
+}
+
+func (b *Backend) open(ctx context.Context) error {
+	for _, w := range b.config.Waivers {
+		if !w.Guarantee.Valid() {
+			return sandbox.Invalid("open native", "waiver of %q, which is no guarantee", string(w.Guarantee))
+		}
+	}
+	program, err := openSpawner(b.config.Spawner)
+	if err != nil {
+		return unavailable("find the spawner", err, "set the spawner's path, put "+spawnerName+" beside this program, or call spawner.Main first thing in main")
+	}
+	id, err := b.chooseIdentity()
+	if err != nil {
+		program.Close()
+		return err
+	}
+	b.lanes = &lanes{program: program, id: id, place: b.placeSpawner}
+	b.cgroups, b.cgroupErr = cgroup.Open(cgroup.Config{Parent: b.config.CgroupParent, Logger: b.log})
+	l, err := b.lanes.pick(ctx)
+	if err != nil {
+		return err
+	}
+	b.memfdNoexec = l.memfdNoexec
+	return nil
+}
+
+// chooseIdentity takes a block of host ids for a root caller. Any other caller has its own id only.
+func (b *Backend) chooseIdentity() (identity, error) {
+	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
+		return identity{}, unavailable("open native", errors.New("the effective ids differ from the real ones"), "do not run this setuid or setgid")
+	}
+	if os.Geteuid() != 0 {
+		return identity{base: uint32(os.Geteuid()), count: 1}, nil
+	}
+	block, err := takeBlock(b.config.StateDir, b.config.IDBase, b.config.IDCount)
+	if err != nil {
+		return identity{}, err
+	}
+	b.ids = block
+	return identity{base: block.base, count: blockSize, root: true}, nil
+}
+
+// placeSpawner puts a new spawner where its calls' cgroups can be reached from. Without cgroups there is nothing to do:
+// the report says what is absent, and a call that requires it is refused.
+func (b *Backend) placeSpawner(pid int) error {
+	if b.cgroups == nil {
+		return nil
+	}
+	if err := b.cgroups.PlaceSpawner(pid); err != nil {
+		b.log.Warn("cgroups are not available", "error", err)
+		b.cgroupErr = err
+		_ = b.cgroups.Close()
+		b.cgroups = nil
+	}
+	return nil
+}
+
+// Name returns "native".
+func (b *Backend) Name() string { return Name }
+
+// Prepare resolves the profile's image and interpreters and has cgroups made ahead for its limits.
+func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error {
+	p = p.WithDefaults()
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if _, err := b.images.get(p.Image, b.config); err != nil {
+		return err
+	}
+	if _, err := interpreterMounts(p.Interpreters); err != nil {
+		return err
+	}
+	if b.cgroups == nil {
+		return ctx.Err()
+	}
+	return b.cgroups.Prepare(cgroupLimits(p))
+}
+
+// Close kills what runs, waits for it, and gives back the spawners, the cgroups and the ids.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	for _, cancel := range b.cancel {
+		cancel()
+	}
+	b.mu.Unlock()
+	b.running.Wait()
+	return b.release()
+}
+
+func (b *Backend) release() error {
+	if b.lanes != nil {
+		b.lanes.close()
+	}
+	b.userNS.close()
+	var err error
+	if b.cgroups != nil {
+		err = b.cgroups.Close()
+	}
+	if b.ids != nil {
+		b.ids.close()
+	}
+	return err
+}
+
+func errClosed() error {
+	return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: errors.New("the backend is closed")}
+}
+
+// enter registers a call, so that Close can end it, and returns what takes it out again.
+func (b *Backend) enter(ctx context.Context) (context.Context, uint64, func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, 0, nil, errClosed()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	id := b.lanes.newID()
+	b.cancel[id] = cancel
+	b.running.Add(1)
+	return ctx, id, func() {
+		b.mu.Lock()
+		delete(b.cancel, id)
+		b.mu.Unlock()
+		cancel()
+		b.running.Done()
+	}, nil
+}
+
+func cgroupLimits(p sandbox.ContainerProfile) cgroup.Limits {
+	return cgroup.Limits{MemoryBytes: int64(p.Limits.MemoryMB) << 20, PIDs: int64(p.PIDs) + initProcesses, CPUs: p.Limits.CPUs}
+}
+
+// initProcesses is the sandbox's own process in its cgroup, which is not the program's.
+const initProcesses = 1
+
+// imageCache keeps resolved images for a moment: a host's programs change, but not between two calls of a burst.
+type imageCache struct {
+	mu      sync.Mutex
+	entries map[string]imageEntry
+}
+
+type imageEntry struct {
+	image rootfs.Image
+	until time.Time
+}
+
+const imageLife = 5 * time.Second
+
+func (c *imageCache) get(name string, config Config) (rootfs.Image, error) {
+	if name == "" {
+		name = imageHost
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.entries[name]; ok && time.Now().Before(e.until) {
+		return e.image, nil
+	}
+	image, err := resolveImage(name, config)
+	if err != nil {
+		return rootfs.Image{}, err
+	}
+	if c.entries == nil {
+		c.entries = make(map[string]imageEntry)
+	}
+	c.entries[name] = imageEntry{image: image, until: time.Now().Add(imageLife)}
+	return image, nil
+}
+
+// imageHost is the image that is this machine's own programs.
+const imageHost = "host"
+
+func resolveImage(name string, config Config) (rootfs.Image, error) {
+	target, ok := config.Images[name]
+	switch {
+	case !ok && name == imageHost, target == imageHost:
+		return rootfs.Host()
+	case !ok:
+		return rootfs.Image{}, &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: "image", Cause: fmt.Errorf("%q is not known, and nothing is ever fetched inside a call", name),
+			Fix: `use "host", or configure the name as "host" or as an unpacked root directory`,
+		}
+	default:
+		return rootfs.Directory(name, target, config.Protected...)
+	}
+}
+
+// kernel asks what the kernel can, anew for each call: a filter may have been added since.
+func kernel() (confine.Kernel, error) {
+	k, err := probe.Kernel()
+	if err != nil {
+		return k, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "probe the kernel", Cause: err}
+	}
+	return k, nil
+}
+
+func seccompProgram(p sandbox.ContainerProfile, arch string) ([]byte, error) {
+	prog, err := seccomp.Program(arch, seccomp.Options{Inotify: p.Inotify})
+	if err != nil {
+		return nil, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "choose the seccomp filter", Guarantee: sandbox.KernelSeccomp, Cause: err}
+	}
+	return prog, nil
+}

@@ -1,0 +1,396 @@
+package native
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// insideID is the user and group that a program has inside when the profile names none.
+const insideID = 65532
+
+// call is everything that one Run holds. Its close gives back whatever was taken, in any state.
+type call struct {
+	b       *Backend
+	id      uint64
+	profile sandbox.ContainerProfile
+	command sandbox.Command
+	report  sandbox.Report
+	// offset is the sandbox's id in the spawner's namespace; 0, the caller's own, for an ordinary user.
+	offset  uint32
+	image   rootfs.Image
+	sources []*source
+	group   *cgroup.Group
+	spec    confine.Spec
+	plan    *plan.Plan
+	request wire.Request
+	// files go to the spawner in this order; the first of them is the plan.
+	files []*os.File
+	// theirs are the sandbox's ends of the pipes, closed once they are sent.
+	theirs         []*os.File
+	stdin          *os.File
+	stdout, stderr *capture
+}
+
+// prepare does everything that comes before the request: what it returns, only has to be sent.
+func (b *Backend) prepare(ctx context.Context, id uint64, p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
+	k := &call{b: b, id: id, profile: p, command: c}
+	for _, step := range []func() error{
+		k.validate, k.judge, func() error { return k.openMounts(ctx) }, k.takeGroup, k.openPipes, k.compile,
+	} {
+		if err := step(); err != nil {
+			k.close()
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// validate refuses what cannot be meant, before anything is opened.
+func (k *call) validate() error {
+	if err := k.profile.Validate(); err != nil {
+		return err
+	}
+	if err := k.command.Validate(); err != nil {
+		return err
+	}
+	if k.command.Timeout > k.profile.Limits.Wall {
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: "timeout", Guarantee: sandbox.LimitWall,
+			Cause: fmt.Errorf("%s is more than the profile's %s", k.command.Timeout, k.profile.Limits.Wall), Fix: "a call may only ask for less",
+		}
+	}
+	if k.profile.Network != sandbox.NetworkNone {
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: "network", Guarantee: sandbox.NetNone,
+			Cause: fmt.Errorf("the native backend has no network %q", k.profile.Network), Fix: `use "none", or a container engine's backend with a network that the operator grants`,
+		}
+	}
+	if k.profile.Runtime != "" {
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: "runtime", Cause: fmt.Errorf("the native backend has no runtime %q", k.profile.Runtime),
+			Fix: "use a container engine's backend for it",
+		}
+	}
+	var err error
+	k.image, err = k.b.images.get(k.profile.Image, k.b.config)
+	return err
+}
+
+// judge computes the report and refuses the call when something required is missing.
+func (k *call) judge() error {
+	var err error
+	k.report, k.spec.Kernel, err = k.b.report(k.profile)
+	if err != nil {
+		return err
+	}
+	return k.report.Check("run", required(k.profile))
+}
+
+// openMounts opens and checks every source and, for a root caller, clones it.
+func (k *call) openMounts(ctx context.Context) error {
+	mounts, err := k.profile.AllMounts()
+	if err != nil {
+		return err
+	}
+	extra, err := interpreterMounts(k.profile.Interpreters)
+	if err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		s, err := openSource(m, k.b.config.Protected)
+		if err != nil {
+			return err
+		}
+		k.sources = append(k.sources, s)
+	}
+	for _, m := range append(extra, k.imageMounts()...) {
+		s, err := openSource(m, nil)
+		if err != nil {
+			return err
+		}
+		s.own = false // programs are read as anybody reads them
+		k.sources = append(k.sources, s)
+	}
+	slices.SortStableFunc(k.sources, func(a, b *source) int { return strings.Compare(a.mount.Target, b.mount.Target) })
+	if len(k.sources) > plan.MaxFDs/2 {
+		return sandbox.Invalid("mounts", "%d mounts, more than %d", len(k.sources), plan.MaxFDs/2)
+	}
+	return k.takeIdentity(ctx)
+}
+
+// imageMounts turns the parts of an unpacked image into mounts, since its directory may be one that only the caller can
+// reach. The host's own programs are reached by everybody.
+func (k *call) imageMounts() []sandbox.Mount {
+	if k.image.Name == imageHost {
+		return nil
+	}
+	var out []sandbox.Mount
+	for _, b := range k.image.Binds {
+		out = append(out, sandbox.Mount{Source: b.Source, Target: b.Target, Exec: b.Exec, Recursive: b.Recursive})
+	}
+	k.image.Binds = nil
+	return out
+}
+
+// takeIdentity gives the sandbox of a root caller a host id that no other running one has, and clones the mounts for it.
+func (k *call) takeIdentity(ctx context.Context) error {
+	if k.b.ids == nil {
+		return nil
+	}
+	var err error
+	if k.offset, err = k.b.ids.take(); err != nil {
+		return err
+	}
+	for _, s := range k.sources {
+		m := idMap{uid: s.stat.Uid, gid: s.stat.Gid, outside: k.offset}
+		with := func(use func(*os.File) error) error { return k.b.userNS.with(ctx, k.b.lanes, m, use) }
+		if err := s.clone(with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *call) takeGroup() error {
+	if k.b.cgroups == nil {
+		return nil
+	}
+	limits := cgroupLimits(k.profile)
+	for name, unset := range map[string]func(){
+		cgroup.Memory: func() { limits.MemoryBytes = 0 }, cgroup.PIDs: func() { limits.PIDs = 0 }, cgroup.CPU: func() { limits.CPUs = 0 },
+	} {
+		if k.b.cgroups.Controller(name) != nil {
+			unset() // absent in the report, and waived, or the call would have been refused
+		}
+	}
+	var err error
+	if k.group, err = k.b.cgroups.Acquire(limits); err != nil {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "make the call's cgroup", Guarantee: sandbox.LimitMemory, Cause: err}
+	}
+	return nil
+}
+
+func (k *call) openPipes() error {
+	var owner *uint32
+	if k.b.ids != nil {
+		id := k.b.ids.base + k.offset
+		owner = &id
+	}
+	if k.command.Stdin != nil {
+		ours, theirs, err := pipe(writeEnd, readEnd, owner)
+		if err != nil {
+			return k.setup("make the program's input", err)
+		}
+		k.stdin, k.theirs = ours, append(k.theirs, theirs)
+	}
+	for _, s := range []struct {
+		to  **capture
+		tap io.Writer
+	}{{&k.stdout, k.command.Stdout}, {&k.stderr, k.command.Stderr}} {
+		ours, theirs, err := pipe(readEnd, writeEnd, owner)
+		if err != nil {
+			return k.setup("make the program's output", err)
+		}
+		*s.to, k.theirs = newCapture(ours, k.profile.Limits.OutputKB<<10, s.tap), append(k.theirs, theirs)
+	}
+	return nil
+}
+
+func (k *call) setup(op string, err error) error {
+	return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: err}
+}
+
+// compile fills in the specification, compiles it and puts the request together.
+func (k *call) compile() error {
+	if err := k.specify(); err != nil {
+		return err
+	}
+	var err error
+	if k.plan, err = confine.Compile(k.spec); err != nil {
+		return k.setup("compile the plan", err)
+	}
+	file, err := sealed(k.plan)
+	if err != nil {
+		return k.setup("seal the plan", err)
+	}
+	k.files[0] = file
+	return nil
+}
+
+// specify decides where each descriptor goes: the plan, what the spawner keeps, then what the plan itself uses.
+func (k *call) specify() error {
+	user, err := sandbox.ParseUser(k.profile.User)
+	if err != nil {
+		return err
+	}
+	if user.Auto {
+		user.UID, user.GID = insideID, insideID
+	}
+	s := &k.spec
+	s.Identity = rootfs.Identity{UID: user.UID, GID: user.GID, Hostname: hostname}
+	s.DropGroups, s.Image, s.Hostname = k.b.ids != nil, k.image, hostname
+	s.Scratch = confine.Scratch{TmpBytes: int64(k.profile.TmpfsMB) << 20, ShmBytes: int64(k.profile.ShmMB) << 20, Exec: k.profile.ScratchExec}
+	s.Limits = confine.Limits{OpenFiles: uint64(k.profile.Limits.OpenFiles), FileBytes: uint64(k.profile.Limits.FileSizeMB) << 20}
+	s.Dir = k.profile.Workdir
+	if k.command.Dir != "" {
+		s.Dir = k.command.Dir
+	}
+	env := environment(s.Identity, k.image, k.profile, k.command)
+	path, _ := lookup(env, "PATH")
+	s.Program = plan.Program{Paths: rootfs.Candidates(k.command.Argv[0], path), Argv: k.command.Argv, Env: env}
+	if s.Seccomp, err = seccompProgram(k.profile, runtime.GOARCH); err != nil {
+		return err
+	}
+	k.request = wire.Request{
+		Kind: wire.RequestRun, ID: k.id, Namespaces: confine.Namespaces,
+		InsideUID: user.UID, InsideGID: user.GID, OutsideUID: k.offset, OutsideGID: k.offset,
+		Timeout: int64(k.timeout()), CPU: int64(k.profile.Limits.CPUSeconds) * 1e9,
+	}
+	k.placeFiles()
+	return nil
+}
+
+// hostname is the name of every sandbox's machine.
+const hostname = "sandbox"
+
+func (k *call) placeFiles() {
+	k.files = []*os.File{nil}
+	if k.group != nil && k.group.CPUUsage() != nil {
+		k.request.Flags |= wire.FlagCPUFile
+		k.files = append(k.files, k.group.CPUUsage())
+	} else {
+		k.spec.Limits.CPUSeconds = uint64(k.profile.Limits.CPUSeconds)
+	}
+	if k.group != nil && k.group.OOMEvent() != nil {
+		k.request.Flags |= wire.FlagOOMEvent
+		k.files = append(k.files, k.group.OOMEvent())
+	}
+	next := plan.FirstFD
+	add := func(f *os.File) int {
+		k.files = append(k.files, f)
+		next++
+		return next - 1
+	}
+	if k.group != nil {
+		for _, f := range k.group.Procs() {
+			k.spec.FDs.Cgroups = append(k.spec.FDs.Cgroups, add(f))
+		}
+	}
+	theirs := k.theirs
+	if k.stdin != nil {
+		k.spec.FDs.Stdin, theirs = add(theirs[0]), theirs[1:]
+	}
+	k.spec.FDs.Stdout, k.spec.FDs.Stderr = add(theirs[0]), add(theirs[1])
+	for _, s := range k.sources {
+		fd := 0
+		if s.tree != nil {
+			fd = add(s.tree)
+		}
+		k.spec.Mounts = append(k.spec.Mounts, s.confineMount(fd))
+	}
+}
+
+// sent closes what the sandbox now has itself.
+func (k *call) sent() {
+	for _, f := range k.theirs {
+		f.Close()
+	}
+	k.theirs = nil
+	if len(k.files) > 0 && k.files[0] != nil {
+		k.files[0].Close()
+		k.files[0] = nil
+	}
+	for _, s := range k.sources {
+		s.close()
+	}
+	k.sources = nil
+}
+
+func (k *call) close() {
+	k.sent()
+	if k.stdin != nil {
+		k.stdin.Close()
+	}
+	for _, c := range []*capture{k.stdout, k.stderr} {
+		if c != nil {
+			c.r.Close()
+		}
+	}
+	if k.group != nil {
+		k.group.Release()
+	}
+	if k.b.ids != nil && k.offset != 0 {
+		k.b.ids.give(k.offset)
+	}
+}
+
+// newCallID makes an id for a call without one.
+func newCallID() string { return strings.ToLower(rand.Text()[:12]) }
+
+// fault turns a failed step into the error that a caller sees.
+func (k *call) fault(r wire.Reply) error {
+	errno := syscall.Errno(r.Errno)
+	if r.BySpawner {
+		return spawnerFault(r)
+	}
+	step, ok := k.plan.Step(int(r.Step))
+	if !ok {
+		return k.startFault(r.Step, errno)
+	}
+	kind := map[plan.Class]sandbox.Kind{plan.ClassInvalid: sandbox.KindInvalid, plan.ClassRefused: sandbox.KindRefused}[step.Class]
+	if kind == "" {
+		kind = sandbox.KindSetup
+	}
+	return &sandbox.Error{
+		Kind: kind, Op: "confine", Guarantee: sandbox.Guarantee(step.Guarantee),
+		Cause: &sandbox.SetupError{Step: step.Name, Index: int(r.Step), Errno: errno}, Fix: step.Fix,
+	}
+}
+
+// errNotFound and errNotExecutable keep the errno of a failed execve(2) beside their meaning.
+type execError struct {
+	sentinel error
+	program  string
+	errno    syscall.Errno
+}
+
+func (e *execError) Error() string { return fmt.Sprintf("%s: %s", e.sentinel, e.errno) }
+
+// Is matches the meaning; Unwrap gives the errno.
+func (e *execError) Is(target error) bool { return target == e.sentinel }
+func (e *execError) Unwrap() error        { return e.errno }
+
+func (k *call) startFault(step uint32, errno syscall.Errno) error {
+	if step != stepStart {
+		return k.setup("confine", &sandbox.SetupError{Step: pseudoStep(step), Index: int(step), Errno: errno})
+	}
+	e := &sandbox.Error{Kind: sandbox.KindInvalid, Op: fmt.Sprintf("start %q", k.command.Argv[0])}
+	switch {
+	case errors.Is(errno, syscall.ENOENT), errors.Is(errno, syscall.ENOTDIR):
+		e.Cause = &execError{sentinel: sandbox.ErrNotFound, errno: errno}
+		e.Fix = "name a program that exists inside; a script also needs its interpreter there"
+	case errors.Is(errno, syscall.ENOMEM), errors.Is(errno, syscall.EAGAIN):
+		e.Cause, e.Fix = errno, "raise the memory or process limit"
+	case errors.Is(errno, syscall.E2BIG):
+		e.Cause, e.Fix = errno, "arguments and environment are too large; code and data belong on stdin or in a file"
+	default:
+		e.Cause = &execError{sentinel: sandbox.ErrNotExecutable, errno: errno}
+		e.Fix = "it must be an executable file for this machine, on a mount that allows execution"
+	}
+	return e
+}

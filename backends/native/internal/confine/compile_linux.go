@@ -1,0 +1,125 @@
+package confine
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// Namespaces are the clone flags of every sandbox. The cgroup namespace is not among them: it is made by a step, after
+// the process is in its cgroup, so that its root is that cgroup (cgroup_namespaces(7)).
+const Namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS
+
+// compiler holds what steps of one plan need of each other.
+type compiler struct {
+	plan.Builder
+	spec Spec
+}
+
+// Compile returns the plan of s.
+func Compile(s Spec) (*plan.Plan, error) {
+	c := &compiler{spec: s}
+	for _, part := range []func(){
+		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
+		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
+		c.network, c.setLimits, c.enterDir, c.dropPrivileges, c.landlock, c.seccomp,
+	} {
+		part()
+	}
+	return c.Plan(s.Program)
+}
+
+// Waiting returns the plan of a process that does nothing until it is killed, for the namespaces it lives in.
+func Waiting() (*plan.Plan, error) {
+	var b plan.Builder
+	b.Wait("wait to be killed", plan.ChannelFD, b.Buffer(8, "never"))
+	return b.Plan(plan.Program{Paths: []string{"/"}, Argv: []string{"/"}})
+}
+
+func args(a ...plan.Arg) []plan.Arg { return a }
+
+// joinCgroups moves the process into its cgroups before it has used anything. The files were opened by the caller,
+// whose rights count (cgroups(7)); the process itself has none to write there.
+func (c *compiler) joinCgroups() {
+	c.For(string(sandbox.LimitMemory))
+	for _, fd := range c.spec.FDs.Cgroups {
+		c.Call("join the call's cgroup", plan.Write, args(plan.FD(fd), c.Str("0"), plan.Num(1)), plan.Want(1))
+	}
+	c.For(string(sandbox.ProcIsolated))
+	c.Do("new cgroup namespace", plan.Unshare, args(plan.Flag(unix.CLONE_NEWCGROUP, "CLONE_NEWCGROUP")))
+}
+
+// takeIdentity waits until the spawner has written the maps and becomes the one user there is.
+func (c *compiler) takeIdentity() {
+	c.For(string(sandbox.PrivNonroot))
+	c.Wait("the spawner has written the identity maps", plan.ChannelFD, c.Buffer(1, "go"))
+	if c.spec.DropGroups {
+		c.Do("no supplementary groups", plan.Setgroups, args(plan.Num(0), plan.Null()))
+	}
+	u, g := plan.Num(c.spec.Identity.UID), plan.Num(c.spec.Identity.GID)
+	c.Do("group id", plan.Setresgid, args(g, g, g))
+	c.Do("user id", plan.Setresuid, args(u, u, u))
+	// The change of ids made the process non-dumpable and its own /proc files root's; some are written below.
+	c.prctl("dumpable while it is set up", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 1)
+	// A change of ids clears the parent-death signal, so it is set after the last one (PR_SET_PDEATHSIG(2const)).
+	c.For(string(sandbox.LifeNoSurvivors))
+	c.prctl("die with the spawner", unix.PR_SET_PDEATHSIG, "PR_SET_PDEATHSIG", uint64(unix.SIGKILL))
+}
+
+func (c *compiler) prctl(name string, option int, text string, arg uint64) {
+	c.Do(name, plan.Prctl, args(plan.Flag(option, text), plan.Num(arg), plan.Num(0), plan.Num(0), plan.Num(0)))
+}
+
+// takeStreams puts the call's pipes where programs look for them.
+func (c *compiler) takeStreams() {
+	c.For("")
+	for n, fd := range []int{c.spec.FDs.Stdin, c.spec.FDs.Stdout, c.spec.FDs.Stderr} {
+		if fd != 0 {
+			c.Call("standard stream", plan.Dup3, args(plan.FD(fd), plan.FD(n), plan.Num(0)), plan.Want(int64(n)))
+		}
+	}
+}
+
+// resetInherited sets what a process inherits from its parent and that would otherwise differ with the caller.
+func (c *compiler) resetInherited() {
+	c.For(string(sandbox.EnvFiltered))
+	c.Call("new session", plan.Setsid, nil)
+	c.Call("umask", plan.Umask, args(plan.Flag(0o022, "022")))
+	c.Call("personality", plan.Personality, args(plan.Flag(0, "PER_LINUX")))
+	c.prctl("default timer slack", unix.PR_SET_TIMERSLACK, "PR_SET_TIMERSLACK", 0)
+	// Raising a priority may be forbidden; a caller that runs niced then keeps its sandboxes niced.
+	c.Do("default nice", plan.Setpriority, args(plan.Flag(0, "PRIO_PROCESS"), plan.Num(0), plan.Num(0)), plan.Tolerate(uint32(unix.EACCES)))
+	c.Do("default scheduler", plan.SchedSetscheduler, args(plan.Num(0), plan.Flag(0, "SCHED_OTHER"), c.Words("{0}", 0).Ptr()), plan.Tolerate(uint32(unix.EPERM)))
+	c.Do("default I/O priority", plan.IoprioSet, args(plan.Flag(1, "IOPRIO_WHO_PROCESS"), plan.Num(0), plan.Num(0)), plan.Tolerate(uint32(unix.ENOSYS)))
+	mask := make([]uint64, (c.spec.Kernel.CPUs+63)/64)
+	for i := range mask {
+		mask[i] = ^uint64(0)
+	}
+	all := c.Words("all CPUs", mask...)
+	c.Do("every CPU", plan.SchedSetaffinity, args(plan.Num(0), all.Len(), all.Ptr()))
+	// Keyrings are not namespaced: the session keyring is inherited and the user's is shared by its uid (keyrings(7)).
+	c.For(string(sandbox.IPCIsolated))
+	c.Call("empty session keyring", plan.Keyctl, args(plan.Flag(1, "KEYCTL_JOIN_SESSION_KEYRING"), plan.Null()), plan.Tolerate(uint32(unix.ENOSYS)))
+}
+
+// network brings the private loopback up. The namespace has no other interface.
+func (c *compiler) network() {
+	c.For(string(sandbox.NetNone))
+	s := c.Call("a socket to ask on", plan.Socket, args(plan.Flag(unix.AF_INET, "AF_INET"), plan.Flag(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, "SOCK_DGRAM|SOCK_CLOEXEC"), plan.Num(0)))
+	// struct ifreq (netdevice(7)): the name, then the flags.
+	ifr := make([]byte, 40)
+	copy(ifr, "lo")
+	ifr[16] = unix.IFF_UP
+	c.Do("loopback up", plan.Ioctl, args(s.Arg(), plan.Flag(unix.SIOCSIFFLAGS, "SIOCSIFFLAGS"), c.Bytes(ifr, `{"lo", IFF_UP}`).Ptr()))
+	c.For(string(sandbox.ProcIsolated))
+	c.Do("hostname", plan.Sethostname, args(c.Str(c.spec.Hostname), plan.Num(len(c.spec.Hostname))))
+}
+
+// enterDir goes to the working directory with the program's own rights.
+func (c *compiler) enterDir() {
+	c.For("")
+	c.Do("working directory "+c.spec.Dir, plan.Chdir, args(c.Str(c.spec.Dir)),
+		plan.Blame(plan.ClassInvalid, "name a directory that exists inside the sandbox, such as /tmp or a mount's target"))
+}

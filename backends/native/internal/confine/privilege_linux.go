@@ -1,0 +1,91 @@
+package confine
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// rlimits with fixed values. Address space and number of processes are not limited here: the first breaks every
+// runtime that reserves memory ahead, the second counts the host user's other processes; cgroups bound both.
+// A core size of 0 would still run a piped core_pattern's handler, as root and on the host; 1 does not (core(5)).
+func (c *compiler) rlimits() []struct {
+	resource int
+	name     string
+	value    uint64
+} {
+	l := c.spec.Limits
+	cpu := uint64(unix.RLIM_INFINITY)
+	if l.CPUSeconds > 0 {
+		cpu = l.CPUSeconds
+	}
+	return []struct {
+		resource int
+		name     string
+		value    uint64
+	}{
+		{unix.RLIMIT_NOFILE, "RLIMIT_NOFILE", l.OpenFiles},
+		{unix.RLIMIT_FSIZE, "RLIMIT_FSIZE", l.FileBytes},
+		{unix.RLIMIT_CORE, "RLIMIT_CORE", 1},
+		{unix.RLIMIT_CPU, "RLIMIT_CPU", cpu},
+		{unix.RLIMIT_STACK, "RLIMIT_STACK", 8 << 20},
+		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 64 << 10},
+		{unix.RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 819200},
+		{unix.RLIMIT_SIGPENDING, "RLIMIT_SIGPENDING", 1024},
+		{unix.RLIMIT_NICE, "RLIMIT_NICE", 0},
+		{unix.RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0},
+		{unix.RLIMIT_RTTIME, "RLIMIT_RTTIME", 0},
+	}
+}
+
+func (c *compiler) setLimits() {
+	c.For(string(sandbox.LimitFiles))
+	for _, r := range c.rlimits() {
+		l := c.Words("{"+strconv.FormatUint(r.value, 10)+", same}", r.value, r.value)
+		c.Do("limit", plan.Prlimit64, args(plan.Num(0), plan.Flag(r.resource, r.name), l.Ptr(), plan.Null()))
+	}
+}
+
+const (
+	capVersion3 = 0x20080522 // _LINUX_CAPABILITY_VERSION_3 (capget(2))
+	// securebits: root gets nothing, ids change nothing, no ambient capability, each locked (capabilities(7)).
+	secureNoroot, secureNorootLocked             = 1 << 0, 1 << 1
+	secureNoSetuidFixup, secureNoSetuidFixLocked = 1 << 2, 1 << 3
+	secureKeepCapsLocked                         = 1 << 5
+	secureNoAmbient, secureNoAmbientLocked       = 1 << 6, 1 << 7
+	securebits                                   = secureNoroot | secureNorootLocked | secureNoSetuidFixup | secureNoSetuidFixLocked |
+		secureKeepCapsLocked | secureNoAmbient | secureNoAmbientLocked
+)
+
+// dropPrivileges gives up every capability for good. A new user namespace gives all of them, so each must go again.
+func (c *compiler) dropPrivileges() {
+	c.For(string(sandbox.PrivNoCapabilities))
+	for n := range c.spec.Kernel.LastCap + 1 {
+		c.prctl("never again", unix.PR_CAPBSET_DROP, "PR_CAPBSET_DROP", uint64(n))
+	}
+	c.prctl("root means nothing", unix.PR_SET_SECUREBITS, "PR_SET_SECUREBITS", securebits)
+	header := binary.NativeEndian.AppendUint32(nil, capVersion3)
+	header = binary.NativeEndian.AppendUint32(header, 0)
+	c.Do("no capabilities", plan.Capset, args(c.Bytes(header, "{_LINUX_CAPABILITY_VERSION_3, 0}").Ptr(), c.Buffer(24, "{0}").Ptr()))
+	c.For(string(sandbox.PrivNoNewPrivileges))
+	c.prctl("nothing more by execve", unix.PR_SET_NO_NEW_PRIVS, "PR_SET_NO_NEW_PRIVS", 1)
+	// The program must not look into its init, which is a copy of the spawner: /proc/1/{mem,environ,exe,root,…} become
+	// root's. Its own process is dumpable again once it has executed its program.
+	c.For(string(sandbox.ProcIsolated))
+	c.prctl("init's memory is closed", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 0)
+}
+
+// seccomp installs the filter, last of all: it forbids most of what the plan does.
+func (c *compiler) seccomp() {
+	c.For(string(sandbox.KernelSeccomp))
+	filter := c.Bytes(c.spec.Seccomp, "filter")
+	// struct sock_fprog (seccomp(2)): the number of instructions, and where they are.
+	prog := c.Words("{"+strconv.Itoa(len(c.spec.Seccomp)/8)+", filter}", uint64(len(c.spec.Seccomp)/8), 0)
+	c.Pointer(prog, 8, filter)
+	c.Do("seccomp filter", plan.Seccomp, args(plan.Flag(1, "SECCOMP_SET_MODE_FILTER"), plan.Num(0), prog.Ptr()),
+		plan.Blame(plan.ClassRefused, "seccomp filters are forbidden here, perhaps by the container this runs in"))
+}

@@ -1,0 +1,104 @@
+// Package confine compiles what a call needs into its plan: the list of system calls by which a freshly forked
+// process confines itself, in an order in which each can still be made and nothing after it undoes it.
+//
+//	cgroups → identity → what is inherited → private mounts → root → /dev, /proc, scratch → declared mounts → pivot →
+//	loopback, hostname → limits → capabilities → no_new_privs → Landlock → seccomp → the program
+//
+// Everything that depends on the host is decided before, in [Spec]; the same Spec gives the same plan.
+//
+// # Limitations
+//
+// The plan confines with the kernel's own means and is worth what they are. It does not hide that a sandbox is one.
+package confine
+
+import (
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
+)
+
+// Spec is one call, with everything about the host already found out.
+type Spec struct {
+	// Kernel is what the running kernel can.
+	Kernel Kernel
+	// Identity is who the program is inside.
+	Identity rootfs.Identity
+	// DropGroups says that supplementary groups can be dropped: the spawner belongs to root.
+	DropGroups bool
+	// Image is the root.
+	Image rootfs.Image
+	// Mounts are the declared mounts, sorted by target.
+	Mounts []Mount
+	// Scratch are the writable tmpfs.
+	Scratch Scratch
+	// Limits are the rlimits.
+	Limits Limits
+	// Hostname is the name of the machine inside.
+	Hostname string
+	// Dir is the working directory.
+	Dir string
+	// Seccomp is the filter, an array of struct sock_filter.
+	Seccomp []byte
+	// FDs says where the call's descriptors are.
+	FDs FDs
+	// Program is what to start.
+	Program plan.Program
+}
+
+// Kernel is what the running kernel can, found out by trying.
+type Kernel struct {
+	// NewMountAPI: fsopen, open_tree, move_mount and mount_setattr (Linux 5.12).
+	NewMountAPI bool
+	// Landlock is the version, with its errata applied; 0 is none.
+	Landlock int
+	// LastCap is the highest capability's number.
+	LastCap int
+	// CPUs is the size of the affinity mask.
+	CPUs int
+	// MaskedDirs, MaskedFiles and ReadonlyProc are the parts of /proc to cover, by their paths.
+	MaskedDirs, MaskedFiles, ReadonlyProc []string
+}
+
+// Mount is one declared mount. It comes either as a descriptor of a detached tree (FD) that the caller cloned, or as a
+// path that the sandbox opens itself and compares with what the caller saw (Source, Dev, Inode).
+type Mount struct {
+	// FD is the detached tree's descriptor, or 0.
+	FD int
+	// Source is the path on the host, without symbolic links.
+	Source string
+	// DevMajor, DevMinor and Inode are what the caller found at Source.
+	DevMajor, DevMinor uint32
+	Inode              uint64
+	// Target is the path inside.
+	Target string
+	// File says that Source is a regular file.
+	File bool
+	// Writable, Exec and Recursive are as in sandbox.Mount.
+	Writable, Exec, Recursive bool
+}
+
+// Scratch is the size of the writable tmpfs.
+type Scratch struct {
+	// TmpBytes and ShmBytes are the sizes of /tmp and /dev/shm.
+	TmpBytes, ShmBytes int64
+	// Exec allows programs on them.
+	Exec bool
+}
+
+// inodes is how many files a scratch of that size may hold: one a page.
+func inodes(bytes int64) int64 { return max(64, bytes/4096) }
+
+// Limits are the rlimits of the program that a profile bounds. The others have fixed values.
+type Limits struct {
+	// OpenFiles is RLIMIT_NOFILE, FileBytes RLIMIT_FSIZE.
+	OpenFiles, FileBytes uint64
+	// CPUSeconds is RLIMIT_CPU; 0 leaves it to the cgroup's clock.
+	CPUSeconds uint64
+}
+
+// FDs says where the plan finds the call's descriptors.
+type FDs struct {
+	// Cgroups are opened cgroup.procs files.
+	Cgroups []int
+	// Stdin, Stdout and Stderr are the program's streams. A Stdin of 0 means an empty one.
+	Stdin, Stdout, Stderr int
+}

@@ -1,0 +1,79 @@
+// Package probe finds out what the running kernel can, by trying. It compares no version numbers, and it asks again each
+// time: an outer filter may take away what was there a moment ago.
+//
+// What needs a namespace to be tried is not here; starting a spawner and rehearsing a call try that.
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
+)
+
+// Kernel returns what the plan's compiler has to know.
+func Kernel() (confine.Kernel, error) {
+	last, err := lastCapability()
+	if err != nil {
+		return confine.Kernel{}, err
+	}
+	k := confine.Kernel{NewMountAPI: newMountAPI(), LastCap: last}
+	k.Landlock, _ = Landlock() // 0 with an error: the report has the reason
+	k.CPUs = max(runtime.NumCPU(), 1024)
+	k.MaskedDirs, k.MaskedFiles = rootfs.MaskedProc()
+	k.ReadonlyProc = rootfs.ReadonlyProc()
+	return k, nil
+}
+
+// newMountAPI calls each part with arguments that it refuses before it looks at privileges. A kernel or a filter
+// without it answers something else.
+func newMountAPI() bool {
+	empty := [1]byte{}
+	path := uintptr(unsafe.Pointer(&empty))
+	_, _, openTree := unix.RawSyscall6(unix.SYS_OPEN_TREE, ^uintptr(0), path, unix.AT_EMPTY_PATH, 0, 0, 0)
+	_, _, setattr := unix.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), path, unix.AT_EMPTY_PATH, 0, 0, 0)
+	_, _, fsconfig := unix.RawSyscall6(unix.SYS_FSCONFIG, ^uintptr(0), 0, 0, 0, 0, 0)
+	return openTree == unix.EBADF && setattr == unix.EINVAL && fsconfig == unix.EINVAL
+}
+
+// signalErratum is the bit that says that the scope for signals works between the threads of a process; without it the
+// version counts as 5, as go-landlock has it (Documentation/userspace-api/landlock.rst, "Errata").
+const signalErratum = 0x2
+
+// Landlock returns the version that can be relied on, and an error with the reason when there is none.
+func Landlock() (int, error) {
+	v, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0, fmt.Errorf("landlock_create_ruleset: %w", err)
+	}
+	if v < 1 {
+		return 0, errors.New("landlock_create_ruleset: no version")
+	}
+	if v >= 6 {
+		if errata, err := ll.LandlockGetErrata(); err != nil || errata&signalErratum == 0 {
+			v = 5
+		}
+	}
+	return v, nil
+}
+
+func lastCapability() (int, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if err != nil {
+		return 0, fmt.Errorf("find the last capability: %w", err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || n < 0 || n > 63 {
+		return 0, fmt.Errorf("find the last capability: %q is no number of one", data)
+	}
+	return n, nil
+}

@@ -1,0 +1,186 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// lane is one spawner and the calls that are under way in it. Whatever becomes of the spawner becomes of its calls:
+// they fail with the lane, and no call is ever tried again.
+type lane struct {
+	conn   *net.UnixConn
+	cmd    *exec.Cmd
+	stderr tail
+	// memfdNoexec says that memfds are not executable in the spawner's namespace.
+	memfdNoexec bool
+	// done is closed when the process has ended; exit is valid from then on.
+	done chan struct{}
+	exit error
+
+	mu      sync.Mutex
+	pending map[uint64]chan message
+	failed  error
+}
+
+// message is a reply with the descriptor that came with it, or the error of a lane that is no more.
+type message struct {
+	reply wire.Reply
+	file  *os.File
+	err   error
+}
+
+// replies is how many messages one request can get: ReplyExited and ReplyDone, or an error.
+const replies = 3
+
+// request sends a request with descriptors and returns the channel of its replies. The caller keeps its descriptors.
+func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error) {
+	ch := make(chan message, replies)
+	l.mu.Lock()
+	if l.failed != nil {
+		l.mu.Unlock()
+		return nil, l.failed
+	}
+	l.pending[r.ID] = ch
+	l.mu.Unlock()
+	if err := l.write(r, files); err != nil {
+		l.forget(r.ID)
+		return nil, err
+	}
+	return ch, nil
+}
+
+func (l *lane) write(r *wire.Request, files []*os.File) error {
+	var oob []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		oob = unix.UnixRights(fds...)
+	}
+	_, _, err := l.conn.WriteMsgUnix(wire.Bytes(r), oob, nil)
+	return err
+}
+
+// kill asks for a call's end. An error means that the lane is gone, and the call with it.
+func (l *lane) kill(id uint64) {
+	_ = l.write(&wire.Request{Kind: wire.RequestKill, ID: id}, nil)
+}
+
+func (l *lane) forget(id uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, id)
+}
+
+func (l *lane) busy() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending)
+}
+
+func (l *lane) alive() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed == nil
+}
+
+// read hands out replies until the spawner is gone.
+func (l *lane) read() {
+	var r wire.Reply
+	buf := make([]byte, len(wire.Bytes(&r))+1)
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := l.conn.ReadMsgUnix(buf, oob)
+		if err == nil && n == 0 {
+			err = errors.New("its socket has ended")
+		}
+		if err == nil {
+			err = wire.Parse(&r, buf[:n])
+		}
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		l.deliver(message{reply: r, file: receivedFile(oob[:oobn])})
+	}
+}
+
+func receivedFile(oob []byte) *os.File {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(msgs) == 0 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil || len(fds) == 0 {
+		return nil
+	}
+	unix.CloseOnExec(fds[0])
+	return os.NewFile(uintptr(fds[0]), "user namespace")
+}
+
+func (l *lane) deliver(m message) {
+	l.mu.Lock()
+	ch := l.pending[m.reply.ID]
+	if m.reply.Kind != wire.ReplyExited {
+		delete(l.pending, m.reply.ID)
+	}
+	l.mu.Unlock()
+	if ch != nil {
+		ch <- m
+	} else if m.file != nil {
+		m.file.Close()
+	}
+}
+
+// fail ends the lane and every call in it.
+func (l *lane) fail(cause error) {
+	_ = l.conn.Close()
+	if !l.wait(2 * time.Second) {
+		_ = l.cmd.Process.Kill() // stuck; its namespace goes with it
+		l.wait(2 * time.Second)
+	}
+	err := unavailable("call the spawner", fmt.Errorf("the spawner is gone: %w%s", cause, l.epitaph()), "try again; a new spawner is started")
+	l.mu.Lock()
+	l.failed = err
+	pending := l.pending
+	l.pending = nil
+	l.mu.Unlock()
+	for _, ch := range pending {
+		ch <- message{err: err}
+	}
+}
+
+func (l *lane) epitaph() string {
+	if s := l.stderr.String(); s != "" {
+		return ": " + s
+	}
+	return ""
+}
+
+func (l *lane) wait(d time.Duration) bool {
+	select {
+	case <-l.done:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// stop ends the spawner and waits for it. Everything in it is killed.
+func (l *lane) stop() {
+	_ = l.conn.Close()
+	if l.cmd != nil && !l.wait(2*time.Second) {
+		_ = l.cmd.Process.Kill()
+		l.wait(2 * time.Second)
+	}
+}

@@ -1,0 +1,184 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/probe"
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/seccomp"
+)
+
+// required is the backend's own required set, and what the profile adds: every guarantee but the second lock on host
+// sockets, and but the one that a profile gives up by name.
+func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
+	var out []sandbox.Guarantee
+	for _, g := range sandbox.Guarantees() {
+		switch {
+		case g == sandbox.IPCNoHostSockets:
+		case g == sandbox.FSNoexecScratch && p.ScratchExec:
+		default:
+			out = append(out, g)
+		}
+	}
+	return append(out, p.Require...)
+}
+
+// report says what a call with p would enforce. It is computed before anything runs, and every step of the plan that
+// keeps one of its lines ends the call when it fails.
+func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Kernel, error) {
+	k, err := kernel()
+	if err != nil {
+		return nil, k, err
+	}
+	entries := append(b.always(p), b.limits(p)...)
+	entries = append(entries, b.kernelEntries(k)...)
+	entries = append(entries, b.scratchEntry(p), b.socketEntry(p, k), b.identityEntry())
+	byName := make(map[sandbox.Guarantee]sandbox.Enforcement, len(entries))
+	for _, e := range entries {
+		byName[e.Guarantee] = e
+	}
+	var r sandbox.Report
+	for _, g := range sandbox.Guarantees() {
+		r = append(r, byName[g])
+	}
+	return r.WithWaivers(b.config.Waivers), k, nil
+}
+
+func enforced(g sandbox.Guarantee, format string, args ...any) sandbox.Enforcement {
+	return sandbox.Enforcement{Guarantee: g, Enforced: true, Mechanism: fmt.Sprintf(format, args...)}
+}
+
+func absent(g sandbox.Guarantee, reason, fix string) sandbox.Enforcement {
+	return sandbox.Enforcement{Guarantee: g, Reason: reason, Fix: fix}
+}
+
+// always are the guarantees that need nothing but the namespaces, without which there is no spawner and no backend.
+func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
+	l := p.Limits
+	return []sandbox.Enforcement{
+		enforced(sandbox.FSReadonlyRoot, "private tmpfs root, read-only binds, Landlock"),
+		enforced(sandbox.FSDeclaredWrites, "mount flags, Landlock"),
+		enforced(sandbox.FSNoHostFiles, "mount namespace, pivot_root, the host's tree detached"),
+		enforced(sandbox.NetNone, "empty network namespace with a loopback"),
+		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, fresh masked /proc, no /sys"),
+		enforced(sandbox.IPCIsolated, "ipc and network namespaces, own session keyring, seccomp on keyctl, Landlock scopes"),
+		enforced(sandbox.LimitFiles, "RLIMIT_NOFILE = %d, RLIMIT_FSIZE = %d MiB, tmpfs size %d + %d MiB and nr_inodes", l.OpenFiles, l.FileSizeMB, p.TmpfsMB, p.ShmMB),
+		enforced(sandbox.LimitWall, "the spawner's clock, %s", l.Wall),
+		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", l.OutputKB),
+		enforced(sandbox.PrivNoNewPrivileges, "no_new_privs, every mount nosuid"),
+		enforced(sandbox.PrivNoCapabilities, "empty capability and bounding sets, securebits locked"),
+		enforced(sandbox.EnvFiltered, "an environment made from nothing"),
+		enforced(sandbox.LifeNoSurvivors, "pid namespaces of the sandbox and of the spawner, which ends with its caller"),
+	}
+}
+
+// limits are the guarantees that need a cgroup, each found by setting one.
+func (b *Backend) limits(p sandbox.ContainerProfile) []sandbox.Enforcement {
+	entry := func(g sandbox.Guarantee, controller string, value string) sandbox.Enforcement {
+		if err := b.controller(controller); err != nil {
+			return absent(g, err.Error(), cgroupFix(err))
+		}
+		return enforced(g, "%s: %s", b.cgroups.Mechanism(controller), value)
+	}
+	return []sandbox.Enforcement{
+		entry(sandbox.LimitProcesses, cgroup.PIDs, fmt.Sprint(p.PIDs)),
+		entry(sandbox.LimitMemory, cgroup.Memory, fmt.Sprintf("%d MiB", p.Limits.MemoryMB)),
+		entry(sandbox.LimitCPU, cgroup.CPU, fmt.Sprintf("%g cores", p.Limits.CPUs)),
+		b.cpuTimeEntry(p),
+	}
+}
+
+func (b *Backend) controller(name string) error {
+	if b.cgroups == nil {
+		return b.cgroupErr
+	}
+	return b.cgroups.Controller(name)
+}
+
+func cgroupFix(err error) string {
+	var e *cgroup.Error
+	if errors.As(err, &e) {
+		return e.Fix
+	}
+	return ""
+}
+
+func (b *Backend) cpuTimeEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+	if b.controller(cgroup.CPUAcct) == nil {
+		return enforced(sandbox.LimitCPUTime, "%s watched by the spawner, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), p.Limits.CPUSeconds)
+	}
+	e := enforced(sandbox.LimitCPUTime, "the process tree's times watched by the spawner and RLIMIT_CPU, %d s", p.Limits.CPUSeconds)
+	e.Reason = "without a cgroup, children that nobody waits for are counted only while they live; the deadline bounds them"
+	return e
+}
+
+// kernelEntries are the layers that an outer filter may hide.
+func (b *Backend) kernelEntries(k confine.Kernel) []sandbox.Enforcement {
+	out := []sandbox.Enforcement{enforced(sandbox.KernelSeccomp, "allow-list, last step before the program")}
+	if err := seccomp.Supported(); err != nil {
+		out[0] = absent(sandbox.KernelSeccomp, err.Error(), "the container or service this runs in filters seccomp(2) away: allow it there")
+	}
+	abi, err := probe.Landlock()
+	if err != nil {
+		return append(out, absent(sandbox.KernelLandlock, err.Error(),
+			"enable Landlock (CONFIG_SECURITY_LANDLOCK and landlock in the lsm= list, Linux 5.13), or allow it in the filter of the container this runs in"))
+	}
+	e := enforced(sandbox.KernelLandlock, "version %d", abi)
+	e.Reason = landlockLacks(k.Landlock)
+	return append(out, e)
+}
+
+// landlockLacks names what a version cannot do that a newer one can. Each is kept by another layer as well.
+func landlockLacks(abi int) string {
+	switch {
+	case abi < 2:
+		return "cannot allow renames across directories, so they fail; truncation, device ioctls and scopes are left to mount flags and namespaces"
+	case abi < 3:
+		return "truncation, device ioctls and scopes are left to mount flags and namespaces"
+	case abi < 5:
+		return "device ioctls and scopes are left to /dev's few devices and namespaces"
+	case abi < 6:
+		return "signals and abstract sockets are left to namespaces"
+	default:
+		return ""
+	}
+}
+
+func (b *Backend) scratchEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+	if p.ScratchExec {
+		return absent(sandbox.FSNoexecScratch, "the profile allows programs on the scratch", "leave ScratchExec off")
+	}
+	if !b.memfdNoexec {
+		e := enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock")
+		e.Reason = "a memfd, which is memory and no file, can still be executed: only root can switch that off (vm.memfd_noexec, Linux 6.3)"
+		return e
+	}
+	return enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock, memfds without execute permission (vm.memfd_noexec, seccomp)")
+}
+
+// socketVersion is the Landlock version that can forbid connecting to a socket in the file system (RESOLVE_UNIX).
+const socketVersion = 9
+
+func (b *Backend) socketEntry(p sandbox.ContainerProfile, k confine.Kernel) sandbox.Enforcement {
+	switch {
+	case len(p.Mounts)+len(p.Binds) == 0:
+		return enforced(sandbox.IPCNoHostSockets, "no declared mounts")
+	case k.Landlock >= socketVersion:
+		return enforced(sandbox.IPCNoHostSockets, "Landlock version %d", k.Landlock)
+	default:
+		return absent(sandbox.IPCNoHostSockets, fmt.Sprintf("it needs Landlock version %d, the kernel has %d; a known control socket in a mount's tree is refused", socketVersion, k.Landlock),
+			"mount no directory in which a host's service listens")
+	}
+}
+
+func (b *Backend) identityEntry() sandbox.Enforcement {
+	if b.ids != nil {
+		return enforced(sandbox.PrivNonroot, "one uid and gid a sandbox, from host id %d", b.ids.base)
+	}
+	e := enforced(sandbox.PrivNonroot, "user namespace with the caller's own uid and gid")
+	e.Reason = "the caller's other processes share the uid, and its supplementary groups cannot be dropped"
+	return e
+}

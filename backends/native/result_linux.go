@@ -1,0 +1,136 @@
+package native
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// result turns the end of a call into what its caller sees.
+func (k *call) result(end ending, wall time.Duration) (sandbox.Result, error) {
+	used, err := k.usage(end.reply)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	if end.reply.Faulted {
+		return sandbox.Result{}, k.fault(end.reply)
+	}
+	r := sandbox.Result{
+		ID: k.command.ID, Backend: Name, ExitCode: -1, Enforcement: k.report,
+		Stdout: k.stdout.kept, StdoutBytes: k.stdout.total, StdoutTruncated: k.stdout.total > int64(len(k.stdout.kept)),
+		Stderr: k.stderr.kept, StderrBytes: k.stderr.total, StderrTruncated: k.stderr.total > int64(len(k.stderr.kept)),
+	}
+	r.Usage = k.measured(end.reply, used, wall)
+	if err := k.classify(&r, end, used); err != nil {
+		return sandbox.Result{}, err
+	}
+	r.Hints = k.hints(r, used)
+	return r, nil
+}
+
+// usage reads what the call's cgroup counted; without one there is nothing to read.
+func (k *call) usage(wire.Reply) (cgroup.Usage, error) {
+	if k.group == nil {
+		return cgroup.Usage{}, nil
+	}
+	u, err := k.group.Usage()
+	if err != nil {
+		return u, k.setup("read the call's usage", err)
+	}
+	return u, nil
+}
+
+// measured prefers the cgroup's figures, which count what nobody waited for.
+func (k *call) measured(r wire.Reply, used cgroup.Usage, wall time.Duration) sandbox.Usage {
+	u := sandbox.Usage{Wall: wall}
+	switch {
+	case k.group != nil && k.b.cgroups.Controller(cgroup.CPUAcct) == nil:
+		user, system := used.CPUUser, used.CPUSystem
+		u.User, u.System = &user, &system
+	case r.Exited:
+		user, system := time.Duration(r.User)*time.Microsecond, time.Duration(r.System)*time.Microsecond
+		u.User, u.System = &user, &system
+	}
+	u.MaxMemory = used.MaxMemory
+	if used.MaxProcesses != nil {
+		n := max(0, *used.MaxProcesses-initProcesses)
+		u.MaxProcesses = &n
+	}
+	return u
+}
+
+// classify says how the run ended. A limit that was reached comes before the signal it was kept with.
+func (k *call) classify(r *sandbox.Result, end ending, used cgroup.Usage) error {
+	reply := end.reply
+	oom := reply.Cause == wire.CauseOOM || used.OOMKills > 0
+	switch {
+	case oom && !reply.Started:
+		return &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: "memory limit", Guarantee: sandbox.LimitMemory,
+			Cause: fmt.Errorf("%d MiB is used up before the program starts", k.profile.Limits.MemoryMB), Fix: "raise the memory limit",
+		}
+	case oom:
+		r.Status = sandbox.StatusOOM
+	case reply.Cause == wire.CauseTimeout:
+		r.Status = sandbox.StatusTimeout
+	case reply.Cause == wire.CauseCPU:
+		r.Status = sandbox.StatusCPUTimeout
+	case end.canceled && !reply.Exited:
+		r.Status = sandbox.StatusCanceled
+	case reply.Exited:
+		k.classifyExit(r, syscall.WaitStatus(reply.Status))
+	case !reply.Started:
+		return k.setup("confine", fmt.Errorf("the sandbox's init ended before the program started (wait status %#x)", reply.InitStatus))
+	default:
+		// Something outside, with the rights to, killed the sandbox.
+		k.signaled(r, syscall.SIGKILL)
+	}
+	return nil
+}
+
+func (k *call) classifyExit(r *sandbox.Result, ws syscall.WaitStatus) {
+	switch {
+	case ws.Exited():
+		r.Status, r.ExitCode = sandbox.StatusExited, ws.ExitStatus()
+	case ws.Signal() == unix.SIGXFSZ:
+		k.signaled(r, ws.Signal())
+		r.Status = sandbox.StatusFileSize
+	case ws.Signal() == unix.SIGXCPU && k.spec.Limits.CPUSeconds > 0:
+		r.Status = sandbox.StatusCPUTimeout
+	default:
+		k.signaled(r, ws.Signal())
+	}
+}
+
+func (k *call) signaled(r *sandbox.Result, sig syscall.Signal) {
+	r.Status, r.Signal, r.SignalNumber = sandbox.StatusSignaled, unix.SignalName(sig), int(sig)
+	if r.Signal == "" {
+		r.Signal = fmt.Sprintf("SIGRT%d", int(sig))
+	}
+}
+
+// hints say what the sandbox did to the program, for somebody who will try again.
+func (k *call) hints(r sandbox.Result, used cgroup.Usage) []string {
+	var out []string
+	hint := func(on bool, format string, args ...any) {
+		if on {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	l := k.profile.Limits
+	hint(r.Status == sandbox.StatusOOM, "out of memory at %d MB", l.MemoryMB)
+	hint(r.Status == sandbox.StatusTimeout, "timed out after %s", k.timeout())
+	hint(r.Status == sandbox.StatusCPUTimeout, "used up its %d s of CPU time", l.CPUSeconds)
+	hint(r.Status == sandbox.StatusFileSize, "a file grew beyond %d MB", l.FileSizeMB)
+	hint(used.PIDsMax > 0, "%d processes reached", k.profile.PIDs)
+	hint(r.StdoutTruncated, "stdout was cut at %d KB of %d bytes", l.OutputKB, r.StdoutBytes)
+	hint(r.StderrTruncated, "stderr was cut at %d KB of %d bytes", l.OutputKB, r.StderrBytes)
+	hint(r.Signal == "SIGSYS", "a system call of another architecture was made; it is not allowed")
+	return out
+}

@@ -1,0 +1,138 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+const (
+	// drainGrace is how long a call waits for what the program's orphans still write.
+	drainGrace = 200 * time.Millisecond
+	// stuckGrace is how long after the deadline a lane that does not answer is given up.
+	stuckGrace = 10 * time.Second
+	stepStart  = forked.StepStart
+)
+
+func pseudoStep(step uint32) string {
+	switch step {
+	case forked.StepDescriptors:
+		return "place descriptors"
+	case forked.StepMap:
+		return "map the plan"
+	case forked.StepFork:
+		return "make the program's process"
+	default:
+		return "unknown step"
+	}
+}
+
+// Run runs c under p; see [sandbox.Backend].
+func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (sandbox.Result, error) {
+	begin := time.Now()
+	if err := ctx.Err(); err != nil {
+		return sandbox.Result{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context has ended already: %w", err)}
+	}
+	ctx, id, leave, err := b.enter(ctx)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer leave()
+	if c.ID == "" {
+		c.ID = newCallID()
+	}
+	k, err := b.prepare(ctx, id, p.WithDefaults(), c)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	defer k.close()
+	end, err := k.run(ctx)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	return k.result(end, time.Since(begin))
+}
+
+func (k *call) timeout() time.Duration {
+	if t := k.command.Timeout; t > 0 {
+		return t
+	}
+	return k.profile.Limits.Wall
+}
+
+// ending is how a call ended: the spawner's last word, and whether the caller's context ended it.
+type ending struct {
+	reply    wire.Reply
+	canceled bool
+}
+
+// run sends the request, moves the program's input and output, and waits until nothing of the sandbox is left.
+func (k *call) run(ctx context.Context) (ending, error) {
+	l, err := k.b.lanes.pick(ctx)
+	if err != nil {
+		return ending{}, err
+	}
+	messages, err := l.request(&k.request, k.files)
+	if err != nil {
+		return ending{}, unavailable("call the spawner", err, "")
+	}
+	k.sent()
+	go k.stdout.run()
+	go k.stderr.run()
+	if k.stdin != nil {
+		go feed(k.stdin, k.command.Stdin)
+	}
+	end, err := k.await(ctx, l, messages)
+	if k.stdin != nil {
+		k.stdin.Close()
+	}
+	settle(k.stdout, k.stderr)
+	return end, err
+}
+
+// await waits for the spawner's last word about the call.
+func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (ending, error) {
+	var end ending
+	stuck := time.NewTimer(k.timeout() + stuckGrace)
+	defer stuck.Stop()
+	var grace <-chan time.Time
+	canceled := ctx.Done()
+	for {
+		select {
+		case m := <-messages:
+			if m.err != nil {
+				return end, m.err
+			}
+			if m.reply.Kind == wire.ReplyDone {
+				end.reply = m.reply
+				return end, nil
+			}
+			// The program has ended and left others behind: they get a moment to say what they have to say.
+			grace = k.afterDrain()
+		case <-grace:
+			l.kill(k.id)
+			grace = nil
+		case <-canceled:
+			end.canceled = true
+			l.kill(k.id)
+			canceled = nil
+		case <-stuck.C:
+			l.fail(errors.New("it did not end a call in time"))
+		}
+	}
+}
+
+// afterDrain returns a channel that receives when both streams have ended or the grace is over.
+func (k *call) afterDrain() <-chan time.Time {
+	ch := make(chan time.Time, 1)
+	go func() {
+		drained(drainGrace, k.stdout, k.stderr)
+		ch <- time.Now()
+	}()
+	return ch
+}

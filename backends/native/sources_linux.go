@@ -1,0 +1,169 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+const newUser = unix.CLONE_NEWUSER
+
+// idMap is the map of one id-mapped mount: the owner on disk, and who that is in the spawner's namespace.
+type idMap struct{ uid, gid, outside uint32 }
+
+// source is the source of a declared mount, opened once. What was checked is what is mounted: a root caller clones it
+// from this descriptor, and for any other the sandbox compares with it.
+type source struct {
+	mount  sandbox.Mount
+	path   string
+	handle *os.File
+	stat   unix.Statx_t
+	file   bool
+	// own says to mount it as its owner, so that the owner's private files can be used.
+	own bool
+	// tree is the detached clone for a root caller.
+	tree *os.File
+}
+
+func (s *source) close() {
+	for _, f := range []*os.File{s.handle, s.tree} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// openSource checks and opens a mount's source.
+func openSource(m sandbox.Mount, protected []string) (*source, error) {
+	path, err := m.Resolve(protected...)
+	if err != nil {
+		return nil, err
+	}
+	op := "mount " + m.Source
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	if err != nil {
+		return nil, &sandbox.Error{Kind: sandbox.KindInvalid, Op: op, Cause: os.NewSyscallError("openat2", err)}
+	}
+	s := &source{mount: m, path: path, handle: os.NewFile(uintptr(fd), path), own: true}
+	if err := s.inspect(op); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) inspect(op string) error {
+	err := unix.Statx(int(s.handle.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &s.stat)
+	if err != nil {
+		return &sandbox.Error{Kind: sandbox.KindInvalid, Op: op, Cause: os.NewSyscallError("statx", err)}
+	}
+	switch s.stat.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		s.file = true
+	case unix.S_IFDIR:
+	default:
+		return sandbox.Invalid(op, "neither a directory nor a regular file")
+	}
+	return s.checkSubmounts(op)
+}
+
+// checkSubmounts refuses what would be shown beyond the source itself.
+func (s *source) checkSubmounts(op string) error {
+	if s.file {
+		return nil
+	}
+	subs, err := rootfs.Submounts(s.path)
+	if err != nil {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: err}
+	}
+	for _, sub := range subs {
+		if rootfs.Forbidden(sub.Type) {
+			return sandbox.Invalid(op, "a %s is mounted below it, at %s", sub.Type, sub.Path)
+		}
+	}
+	if len(subs) > 0 && !s.mount.Recursive {
+		return &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: op,
+			Cause: fmt.Errorf("something is mounted below it, at %s", subs[0].Path), Fix: "make the mount recursive, or mount a directory without it",
+		}
+	}
+	return nil
+}
+
+// clone makes the detached tree of a root caller: private, restricted, and mapped so that the owner on disk is the
+// sandbox's user, all in one call and before anything sees it.
+// withUserNS calls its argument with the namespace that holds the map.
+func (s *source) clone(withUserNS func(func(*os.File) error) error) error {
+	op := "mount " + s.mount.Source
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
+	setFlags := uint(unix.AT_EMPTY_PATH)
+	if s.mount.Recursive {
+		flags, setFlags = flags|unix.AT_RECURSIVE, setFlags|unix.AT_RECURSIVE
+	}
+	fd, err := unix.OpenTree(int(s.handle.Fd()), "", flags)
+	if err != nil {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: os.NewSyscallError("open_tree", err)}
+	}
+	s.tree = os.NewFile(uintptr(fd), s.path)
+	attr := unix.MountAttr{Attr_set: s.attributes(), Propagation: unix.MS_PRIVATE}
+	if !s.own {
+		return s.setattr(op, setFlags, &attr)
+	}
+	err = withUserNS(func(ns *os.File) error {
+		mapped := attr
+		mapped.Attr_set |= unix.MOUNT_ATTR_IDMAP
+		mapped.Userns_fd = uint64(ns.Fd())
+		return unix.MountSetattr(fd, "", setFlags, &mapped)
+	})
+	var own *sandbox.Error
+	switch {
+	case errors.As(err, &own):
+		return err // the namespace could not be had
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL) && !s.mount.Writable:
+		return s.setattr(op, setFlags, &attr) // unmapped: whether the program can read it is tried in the sandbox
+	case errors.Is(err, unix.EINVAL):
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: op, Guarantee: sandbox.PrivNonroot,
+			Cause: errors.New("its file system does not support id-mapped mounts, so the sandbox's user cannot write as the owner"),
+			Fix:   "mount a directory on ext4, xfs, btrfs or tmpfs, or mount it read-only",
+		}
+	default:
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: os.NewSyscallError("mount_setattr", err)}
+	}
+}
+
+func (s *source) setattr(op string, flags uint, attr *unix.MountAttr) error {
+	if err := unix.MountSetattr(int(s.tree.Fd()), "", flags, attr); err != nil {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: os.NewSyscallError("mount_setattr", err)}
+	}
+	return nil
+}
+
+func (s *source) attributes() uint64 {
+	set := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
+	if !s.mount.Writable {
+		set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if !s.mount.Exec {
+		set |= unix.MOUNT_ATTR_NOEXEC
+	}
+	return set
+}
+
+// confineMount is the source as the plan's compiler takes it; fd is where its tree will be, or 0.
+func (s *source) confineMount(fd int) confine.Mount {
+	return confine.Mount{
+		FD: fd, Source: s.path, DevMajor: s.stat.Dev_major, DevMinor: s.stat.Dev_minor, Inode: s.stat.Ino,
+		Target: s.mount.Target, File: s.file,
+		Writable: s.mount.Writable, Exec: s.mount.Exec, Recursive: s.mount.Recursive,
+	}
+}
