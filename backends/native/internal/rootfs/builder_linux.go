@@ -25,6 +25,8 @@ type builder struct {
 	img    Image
 	left   int64
 	mounts []Submount
+	// passable remembers the directories that everybody may pass.
+	passable map[string]bool
 	// recursive shows what is mounted below the source of a bind; otherwise that is an error.
 	recursive bool
 }
@@ -34,7 +36,7 @@ func newBuilder(t tree, name string) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &builder{tree: t, img: Image{Name: name}, left: maxData, mounts: all}, nil
+	return &builder{tree: t, img: Image{Name: name}, left: maxData, mounts: all, passable: map[string]bool{"/": true}}, nil
 }
 
 // finish returns the image.
@@ -72,10 +74,39 @@ func (b *builder) bind(target, inside string, info fs.FileInfo, exec bool) error
 // link adds the link at p as it stands.
 func (b *builder) link(p string) error { return b.linkAs(p, p) }
 
+// openToAll reports whether everybody may reach and read the file or directory at a path without links: the permission
+// bits for others on it and on every directory above it.
+func (b *builder) openToAll(p string, info fs.FileInfo) (bool, error) {
+	want := fs.FileMode(0o004)
+	if info.IsDir() {
+		want = 0o005
+	}
+	if info.Mode()&want != want {
+		return false, nil
+	}
+	return b.canPass(path.Dir(p))
+}
+
+func (b *builder) canPass(dir string) (bool, error) {
+	if ok, known := b.passable[dir]; known {
+		return ok, nil
+	}
+	info, err := b.lstat(dir)
+	if err != nil {
+		return false, err
+	}
+	ok := info.Mode()&0o001 != 0
+	if ok {
+		ok, err = b.canPass(path.Dir(dir))
+	}
+	b.passable[dir] = ok
+	return ok, err
+}
+
 // copyOrBind adds the regular file at a path inside without links: copied when it is small and everybody may read it,
 // otherwise bound, so that its own permissions hold.
 func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
-	public, err := b.openToAll(inside)
+	public, err := b.openToAll(inside, info)
 	if err != nil {
 		return err
 	}

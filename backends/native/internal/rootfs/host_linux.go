@@ -31,9 +31,13 @@ func host(root string) (Image, error) {
 			return Image{}, fmt.Errorf("host image: %s: %w", p, err)
 		}
 	}
-	for _, pattern := range configuration {
-		if err := b.configuration(pattern); err != nil {
-			return Image{}, fmt.Errorf("host image: %s: %w", pattern, err)
+	pieces, err := b.configuration()
+	if err != nil {
+		return Image{}, fmt.Errorf("host image: %w", err)
+	}
+	for _, p := range pieces {
+		if err := b.piece(p); err != nil {
+			return Image{}, fmt.Errorf("host image: %s: %w", p, err)
 		}
 	}
 	b.img.Dirs = append(b.img.Dirs, "/run", "/var")
@@ -93,32 +97,29 @@ func (b *builder) program(p string) error {
 	return b.bind(p, real, target, true)
 }
 
-// configuration adds what a pattern matches in the tree. Only the last name of a pattern has one.
-func (b *builder) configuration(pattern string) error {
-	if !strings.ContainsAny(pattern, "*[") {
-		return b.piece(pattern)
+// configuration returns the paths that the list of that name means in this tree. Only names in /etc are patterns.
+func (b *builder) configuration() ([]string, error) {
+	inEtc, err := b.entries("/etc")
+	if err != nil && !isNotExist(err) {
+		return nil, err
 	}
-	dir, base := path.Split(pattern)
-	list, err := b.readDir(dir)
-	if isNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		ok, err := path.Match(base, e.Name())
-		if err != nil {
-			return err
-		}
-		if !ok {
+	var out []string
+	for _, pattern := range configuration {
+		if !strings.ContainsAny(pattern, "*[") {
+			out = append(out, pattern)
 			continue
 		}
-		if err := b.piece(dir + e.Name()); err != nil {
-			return err
+		for _, p := range inEtc {
+			ok, err := path.Match(pattern, p)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out = append(out, p)
+			}
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // piece adds one file, link or directory of /etc, if everybody may read it.
@@ -140,7 +141,7 @@ func (b *builder) piece(p string) error {
 	if info.Mode().Type() == fs.ModeSymlink && b.img.Resolves(real) {
 		return b.link(p)
 	}
-	public, err := b.openToAll(real)
+	public, err := b.openToAll(real, target)
 	if err != nil || !public {
 		return err
 	}

@@ -244,3 +244,11 @@ func TestDirectoryPlaces(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, root+"/usr", img.Binds[0].Source)
 }
+
+func BenchmarkHost(b *testing.B) {
+	for b.Loop() {
+		if _, err := Host(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

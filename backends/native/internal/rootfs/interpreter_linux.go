@@ -31,16 +31,17 @@ type Interpreter struct {
 // managers' shims (a directory "shims" beside "versions" with a version file, or beside "installs"), Python's virtual
 // environments, chains of symbolic links, and scripts. The prefix of a program in .../bin is the directory above; of
 // one elsewhere its own. A prefix that a mount could not show either (see [sandbox.Mount.Check]), or that holds people's
-// credentials beside the interpreter, is refused. Errors are of kind [sandbox.KindInvalid] or [sandbox.KindRefused].
-func ResolveInterpreter(file string) (Interpreter, error) {
-	r := resolver{op: fmt.Sprintf("interpreter %q", file)}
+// credentials beside the interpreter, is refused. protected are paths that no mount may show. Errors are of kind
+// [sandbox.KindInvalid] or [sandbox.KindRefused].
+func ResolveInterpreter(file string, protected ...string) (Interpreter, error) {
+	r := resolver{op: fmt.Sprintf("interpreter %q", file), protected: protected}
 	if !path.IsAbs(file) || path.Clean(file) != file {
 		return Interpreter{}, sandbox.Invalid(r.op, "it is not an absolute path in its shortest form")
 	}
 	if err := r.follow(file); err != nil {
 		return Interpreter{}, err
 	}
-	return r.result()
+	return r.result(), nil
 }
 
 // maxLinks is how many links are followed; the kernel's own limit (path_resolution(7)).
@@ -52,6 +53,8 @@ type resolver struct {
 	exe, name string
 	prefixes  []string
 	links     []Link
+	// protected are paths that no prefix may show.
+	protected []string
 	// scripts counts the scripts on the way to a binary.
 	scripts int
 }
@@ -277,7 +280,7 @@ func (r *resolver) addPrefix(dir string) error {
 	if inHostImage(dir) || r.covers(dir) {
 		return nil
 	}
-	if err := (sandbox.Mount{Source: dir, Target: dir, Exec: true}).Check(); err != nil {
+	if err := (sandbox.Mount{Source: dir, Target: dir, Exec: true}).Check(r.protected...); err != nil {
 		return fmt.Errorf("%s: its prefix: %w", r.op, err)
 	}
 	for _, name := range credentials {
@@ -320,7 +323,7 @@ func inHostImage(p string) bool {
 }
 
 // result keeps the outermost prefixes and the links that lie in none of them.
-func (r *resolver) result() (Interpreter, error) {
+func (r *resolver) result() Interpreter {
 	out := Interpreter{Exe: r.exe}
 	for _, p := range r.prefixes {
 		inner := slices.ContainsFunc(r.prefixes, func(dir string) bool { return isBelow(p, dir) })
@@ -335,7 +338,7 @@ func (r *resolver) result() (Interpreter, error) {
 			out.Links = append(out.Links, l)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func (r *resolver) invalid(err error) error {

@@ -235,6 +235,10 @@ func TestResolveInterpreterRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, sandbox.ErrInvalid)
 	_, err = ResolveInterpreter(filepath.Join(root, "plain/lib/notexec.txt"))
 	assert.ErrorIs(t, err, sandbox.ErrNotExecutable)
+	_, err = ResolveInterpreter("/usr/bin/env", root)
+	assert.NoError(t, err)
+	_, err = ResolveInterpreter(filepath.Join(root, "a/versions/1/bin/y"), filepath.Join(root, "a"))
+	assert.ErrorIs(t, err, sandbox.ErrRefused)
 	for _, p := range []string{"", "python3", "/usr/../usr/bin/env", "/usr/bin/"} {
 		_, err := ResolveInterpreter(p)
 		assert.ErrorIs(t, err, sandbox.ErrInvalid, "%q", p)

@@ -39,6 +39,9 @@ func (t tree) outside(inside string) string { return path.Join(t.root, inside) }
 
 // lstat describes p itself, a link included. The directories above it are followed within the tree.
 func (t tree) lstat(p string) (fs.FileInfo, error) {
+	if t.root == "/" {
+		return os.Lstat(p) // The same in a third of the system calls.
+	}
 	f, err := t.open(p, unix.O_PATH|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT)
 	if err != nil {
 		return nil, err
@@ -112,11 +115,18 @@ func (t tree) readFile(p string, limit int64) (data []byte, info fs.FileInfo, to
 	if !info.Mode().IsRegular() {
 		return nil, nil, false, &fs.PathError{Op: "read", Path: p, Err: errors.New("it is no regular file")}
 	}
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(data)) > limit {
+	if info.Size() > limit {
 		return nil, info, true, nil
 	}
-	return data, info, false, err
+	data = make([]byte, info.Size()+1)
+	n, err := io.ReadFull(f, data)
+	if err == nil {
+		return nil, nil, false, &fs.PathError{Op: "read", Path: p, Err: errors.New("it grows")}
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil, false, err
+	}
+	return data[:n:n], info, false, nil
 }
 
 func (t tree) open(p string, flags, resolve uint64) (*os.File, error) {
@@ -132,28 +142,6 @@ func (t tree) open(p string, flags, resolve uint64) (*os.File, error) {
 		return nil, &fs.PathError{Op: "openat2", Path: p, Err: err}
 	}
 	return os.NewFile(uintptr(fd), p), nil
-}
-
-// openToAll reports whether everybody may reach and read the file or directory at a path without links: the
-// permission bits for others on it and on every directory above it.
-func (t tree) openToAll(p string) (bool, error) {
-	for _, dir := range append(parents(p), p) {
-		info, err := t.lstat(dir)
-		if err != nil {
-			return false, err
-		}
-		want := fs.FileMode(0o001)
-		if dir == p {
-			want = 0o004
-			if info.IsDir() {
-				want = 0o005
-			}
-		}
-		if info.Mode()&want != want {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // isNotExist reports whether a path, followed as the kernel would, leads to nothing.
