@@ -1,7 +1,9 @@
 package confine
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -50,8 +52,8 @@ type Rule struct {
 	File   bool
 }
 
-// Rules are the Landlock policy of s. A rule goes with each mount's root, since Landlock looks up through mounts: a
-// rule on /usr says nothing of a bind of /usr/bin elsewhere.
+// Rules are the Landlock policy of s. Landlock looks at where a file is mounted, from there up to the root: a rule on
+// /usr says nothing of a bind of /usr/bin elsewhere, and one on /etc covers what is mounted below it.
 func Rules(s Spec) []Rule {
 	rules := []Rule{{Path: "/", Access: ll.AccessFSReadDir}, {Path: "/etc", Access: readFiles}}
 	for _, b := range s.Image.Binds {
@@ -75,7 +77,16 @@ func Rules(s Spec) []Rule {
 	for _, m := range s.Mounts {
 		rules = append(rules, Rule{Path: m.Target, Access: mountAccess(m), File: m.File})
 	}
-	return rules
+	return prune(rules)
+}
+
+// prune leaves out rules that say no more than one above them: Landlock adds up the rights on the way to the root.
+func prune(rules []Rule) []Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
+		return slices.ContainsFunc(rules, func(above Rule) bool {
+			return strings.HasPrefix(r.Path, above.Path+"/") && r.Access&^above.Access == 0
+		})
+	})
 }
 
 func mountAccess(m Mount) uint64 {
@@ -120,7 +131,6 @@ func (c *compiler) rule(set plan.Reg, r Rule, handled uint64) {
 	attr := c.Words("{"+hex(access)+", …}", access, 0)
 	c.Put("the rule is about it", attr, 8, fd, 4)
 	c.Do("rule", plan.LandlockAddRule, args(set.Arg(), plan.Flag(1, "LANDLOCK_RULE_PATH_BENEATH"), attr.Ptr(), plan.Num(0)))
-	c.Do("close it", plan.Close, args(fd.Arg()))
 }
 
 func hex(v uint64) string { return "0x" + strconv.FormatUint(v, 16) }
