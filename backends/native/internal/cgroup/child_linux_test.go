@@ -49,6 +49,9 @@ func child(task string) int {
 	case "wait": // for the end of stdin
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return map[bool]int{true: 0, false: 1}[err == nil]
+	case "sleep": // n milliseconds
+		time.Sleep(time.Duration(n) * time.Millisecond)
+		return 0
 	case "instance": // hold a manager and a group with a process in it until killed
 		return instance()
 	}
@@ -111,7 +114,7 @@ func burn(d time.Duration) int {
 	}
 }
 
-// instance opens a manager, puts a waiting process into a group and prints "name pid".
+// instance opens a manager, puts a process that outlives it into a group, and prints "ready" and the directories.
 func instance() int {
 	m, err := Open(Config{})
 	if err != nil {
@@ -123,19 +126,16 @@ func instance() int {
 		fmt.Println(err)
 		return 1
 	}
-	c := command("wait 0", g.Procs())
-	stdin, err := c.StdinPipe()
-	if err != nil {
-		return 1
-	}
-	c.SysProcAttr = nil
+	c := command("sleep 600000", g.Procs())
 	if err := c.Start(); err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println(m.found[0].inst.root.Name(), c.Process.Pid)
+	for _, h := range m.found {
+		fmt.Println(h.inst.root.Name())
+	}
+	fmt.Println("ready", c.Process.Pid)
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	stdin.Close()
 	return 0
 }
 

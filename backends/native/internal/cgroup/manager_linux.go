@@ -49,6 +49,7 @@ type Manager struct {
 	ready    map[kind][]*Group
 	latest   map[kind]Limits
 	leaving  []*removal
+	taken    int // removals that the worker is at
 
 	fill, empty chan struct{} // wake the two workers
 	done        chan struct{}

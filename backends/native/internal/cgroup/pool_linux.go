@@ -11,6 +11,9 @@ import (
 // killAfter is how long a released group may stay busy before its processes are killed.
 const killAfter = time.Second
 
+// maxBacklog is how many released groups may wait for their removal.
+const maxBacklog = 64
+
 // removal is the directories of one released group.
 type removal struct {
 	dirs  []dir
@@ -144,7 +147,8 @@ func (m *Manager) keep(g *Group) {
 	}
 }
 
-// leave queues a group's directories for removal.
+// leave queues a group's directories for removal. When the worker is far behind, the caller does one removal itself, so
+// that directories never pile up.
 func (m *Manager) leave(spots []spot) {
 	if len(spots) == 0 {
 		return
@@ -153,10 +157,19 @@ func (m *Manager) leave(spots []spot) {
 	for _, s := range spots {
 		r.dirs = append(r.dirs, s.d)
 	}
+	if m.behind() && m.removeOne(r) {
+		return
+	}
 	m.mu.Lock()
 	m.leaving = append(m.leaving, r)
 	m.mu.Unlock()
 	wake(m.empty)
+}
+
+func (m *Manager) behind() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.leaving)+m.taken >= maxBacklog
 }
 
 // remover removes released groups until Close, which removes the rest.
@@ -183,7 +196,7 @@ func (m *Manager) remover() {
 func (m *Manager) removeDue() (next time.Duration) {
 	m.mu.Lock()
 	work := m.leaving
-	m.leaving = nil
+	m.leaving, m.taken = nil, len(work)
 	m.mu.Unlock()
 	var left []*removal
 	now := time.Now()
@@ -196,7 +209,7 @@ func (m *Manager) removeDue() (next time.Duration) {
 		}
 	}
 	m.mu.Lock()
-	m.leaving = append(m.leaving, left...)
+	m.leaving, m.taken = append(m.leaving, left...), 0
 	m.mu.Unlock()
 	return next
 }
