@@ -27,8 +27,9 @@ type builder struct {
 	mounts []Submount
 	// passable remembers the directories that everybody may pass.
 	passable map[string]bool
-	// recursive shows what is mounted below the source of a bind; otherwise that is an error.
-	recursive bool
+	// host says that the tree is the machine itself: what is mounted below the source of a bind is shown, where an
+	// image is refused for it, and what not everybody may read is left out, where an image's own is bound.
+	host bool
 }
 
 func newBuilder(t tree, name string) (*builder, error) {
@@ -61,7 +62,7 @@ func (b *builder) bind(target, inside string, info fs.FileInfo, exec bool) error
 		if Forbidden(s.Type) {
 			return fmt.Errorf("%q holds the %s file system at %q", source, s.Type, s.Path)
 		}
-		if !b.recursive {
+		if !b.host {
 			return fmt.Errorf("%q has something mounted below it, at %q", source, s.Path)
 		}
 	}
@@ -110,18 +111,23 @@ func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if !public {
-		return b.bind(target, inside, info, false)
+	var data []byte
+	tooLarge := false
+	if public {
+		// The file may have changed since: what was read decides.
+		if data, info, tooLarge, err = b.readFile(inside, b.left); err != nil {
+			return err
+		}
+		public = info.Mode()&0o004 != 0
 	}
-	data, now, tooLarge, err := b.readFile(inside, b.left)
-	if err != nil {
-		return err
-	}
-	if tooLarge || now.Mode()&0o004 == 0 {
+	switch {
+	case !public && b.host:
+		return nil
+	case !public || tooLarge:
 		return b.bind(target, inside, info, false)
 	}
 	b.left -= int64(len(data))
-	b.img.Files = append(b.img.Files, File{Path: target, Mode: uint32(now.Mode().Perm()) &^ 0o222, Data: data})
+	b.img.Files = append(b.img.Files, File{Path: target, Mode: uint32(info.Mode().Perm()) &^ 0o222, Data: data})
 	return nil
 }
 

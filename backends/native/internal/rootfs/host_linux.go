@@ -25,7 +25,7 @@ func host(root string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("host image: %w", err)
 	}
-	b.recursive = true
+	b.host = true
 	for _, p := range programDirs {
 		if err := b.program(p); err != nil {
 			return Image{}, fmt.Errorf("host image: %s: %w", p, err)

@@ -55,7 +55,7 @@ func Synthetic(id Identity) []File {
 	var out []File
 	for i, data := range []string{
 		passwd, group, hosts, id.Hostname + "\n", "# no network\n",
-		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n",
+		"passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
 		"multi on\n",
 	} {
 		out = append(out, File{Path: syntheticPaths[i], Mode: 0o444, Data: []byte(data)})

@@ -42,7 +42,7 @@ func TestSynthetic(t *testing.T) {
 	assert.Contains(t, hosts, "127.0.0.1 localhost cell\n")
 	assert.Contains(t, hosts, "::1 localhost")
 	assert.NotContains(t, content(t, files, "/etc/resolv.conf"), "nameserver")
-	assert.Contains(t, content(t, files, "/etc/nsswitch.conf"), "hosts: files")
+	assert.Contains(t, content(t, files, "/etc/nsswitch.conf"), "\nhosts: files\n")
 }
 
 // An id that has a well-known name gets one entry all the same.

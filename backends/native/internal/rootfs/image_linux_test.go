@@ -100,12 +100,20 @@ func hostTree(t *testing.T) string {
 		"etc/fonts/":                      "",
 		"etc/mime.types":                  strings.Repeat("x", maxData+1),
 		"etc/shadow":                      "root:secret\n", "etc/pip.conf": "token", "etc/npmrc": "token",
+		"etc/gnutls": "-> /var/private/gnutls", "var/private/gnutls/a": "SECRET", "etc/julia/a": "-> /var/private/gnutls/a",
+		"etc/libreoffice/a": "A", "etc/libreoffice/b": "B", "etc/libreoffice/c": "C", "etc/libreoffice/keys/k": "SECRET",
+		"etc/R/a": "A", "etc/R/b": "B", "etc/R/c": "C",
 		"root/secret": "x", "home/u/secret": "x",
 	})
 	for _, p := range []string{"etc/shadow", "etc/pki/tls/certs/server.key", "etc/protocols"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, p), []byte("SECRET"), 0o640))
 		require.NoError(t, os.Chmod(filepath.Join(root, p), 0o640))
 	}
+	// Public files behind a directory that is not.
+	for p, mode := range map[string]os.FileMode{"var/private": 0o700, "etc/libreoffice/keys": 0o750} {
+		require.NoError(t, os.Chmod(filepath.Join(root, p), mode))
+	}
+	require.NoError(t, unix.Mkfifo(filepath.Join(root, "etc/R/fifo"), 0o666))
 	// The tree lies in a temporary directory that only its owner may enter; everything in it counts by its own bits.
 	return root
 }
@@ -133,7 +141,7 @@ func TestHostOfAnotherMachine(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{
 		"/lib64": "lib", "/etc/localtime": "../usr/share/zoneinfo/Etc/UTC", "/etc/os-release": "/usr/lib/os-release",
-		"/etc/mtab": "../proc/self/mounts", "/var/tmp": "../tmp", "/etc/java-17/conf": "/etc/shadow",
+		"/etc/mtab": "../proc/self/mounts", "/var/tmp": "../tmp", "/etc/java-17/conf": "/etc/shadow", "/etc/julia/a": "/var/private/gnutls/a",
 	}, links)
 	files := map[string]string{}
 	for _, f := range img.Files {
@@ -143,6 +151,7 @@ func TestHostOfAnotherMachine(t *testing.T) {
 		"/etc/ld.so.cache": "cache", "/etc/ld.so.conf.d/a.conf": "/a\n", "/etc/timezone": "Etc/UTC\n", "/etc/ssl/openssl.cnf": "cnf",
 		"/etc/pki/tls/certs/a.crt": "A", "/etc/pki/tls/certs/b.crt": "B", "/etc/pki/tls/certs/c.crt": "C", "/etc/pki/tls/certs/sub/x": "X",
 		"/etc/python3.11/sitecustomize.py": "pass\n",
+		"/etc/libreoffice/a":               "A", "/etc/libreoffice/b": "B", "/etc/libreoffice/c": "C", "/etc/R/a": "A", "/etc/R/b": "B", "/etc/R/c": "C",
 	}, files)
 	assert.Equal(t, "/usr/local/bin:/usr/bin:/sbin:/bin", img.Path)
 }
@@ -243,6 +252,51 @@ func TestDirectoryPlaces(t *testing.T) {
 	img, err := Directory("x", link)
 	require.NoError(t, err)
 	assert.Equal(t, root+"/usr", img.Binds[0].Source)
+}
+
+func TestBindWithSubmounts(t *testing.T) {
+	root := makeTree(t, map[string]string{"usr/x": "x"})
+	tr, err := openTree(root)
+	require.NoError(t, err)
+	defer tr.Close()
+	b, err := newBuilder(tr, "x")
+	require.NoError(t, err)
+	info, err := b.lstat("/usr")
+	require.NoError(t, err)
+
+	b.mounts = []Submount{{root + "/usr", "tmpfs"}, {root + "/usr2/x", "tmpfs"}}
+	require.NoError(t, b.bind("/usr", "/usr", info, true))
+	assert.False(t, b.img.Binds[0].Recursive, "only what lies below counts")
+
+	b.mounts = append(b.mounts, Submount{root + "/usr/share", "ext4"})
+	assert.ErrorContains(t, b.bind("/usr", "/usr", info, true), root+"/usr/share")
+	b.host = true
+	require.NoError(t, b.bind("/usr", "/usr", info, true))
+	assert.True(t, b.img.Binds[1].Recursive)
+
+	b.mounts = append(b.mounts, Submount{root + "/usr/share/p", "proc"})
+	assert.ErrorContains(t, b.bind("/usr", "/usr", info, true), "proc")
+	assert.Len(t, b.img.Binds, 2)
+}
+
+// A file that is replaced by something else between its look-up and its reading is not read.
+func TestReadFile(t *testing.T) {
+	root := makeTree(t, map[string]string{"file": "12345", "link": "-> file", "dir/x": "x", "dlink": "-> dir"})
+	require.NoError(t, unix.Mkfifo(filepath.Join(root, "fifo"), 0o666))
+	tr, err := openTree(root)
+	require.NoError(t, err)
+	defer tr.Close()
+	data, _, tooLarge, err := tr.readFile("/file", 5)
+	require.NoError(t, err)
+	assert.False(t, tooLarge)
+	assert.Equal(t, "12345", string(data))
+	_, _, tooLarge, err = tr.readFile("/file", 4)
+	require.NoError(t, err)
+	assert.True(t, tooLarge)
+	for _, p := range []string{"/link", "/dlink/x", "/fifo", "/dir", "/missing", "/../etc/passwd"} {
+		_, _, _, err := tr.readFile(p, 100)
+		assert.Error(t, err, p)
+	}
 }
 
 func BenchmarkHost(b *testing.B) {
