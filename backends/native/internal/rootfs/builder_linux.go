@@ -105,7 +105,7 @@ func (b *builder) canPass(dir string) (bool, error) {
 }
 
 // copyOrBind adds the regular file at a path inside without links: copied when it is small and everybody may read it,
-// otherwise bound, so that its own permissions hold.
+// otherwise bound, so that its own permissions hold. A file of the machine that not everybody may read is left out.
 func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
 	public, err := b.openToAll(inside, info)
 	if err != nil {
