@@ -59,6 +59,11 @@ func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error
 }
 
 func (l *lane) write(r *wire.Request, files []*os.File) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return os.NewSyscallError("clock_gettime", err)
+	}
+	r.Sent = now.Nano()
 	var oob []byte
 	if len(files) > 0 {
 		fds := make([]int, len(files))

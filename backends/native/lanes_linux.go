@@ -24,7 +24,7 @@ type lanes struct {
 	next    uint64
 }
 
-// slow is how long a request may wait for its spawner's first answer before another lane is worth its start.
+// slow is how long a request may wait for its spawner before another lane is worth its start.
 const slow = time.Millisecond
 
 // pick returns the lane with the least to do, starting the first one and replacing those that are gone.
@@ -69,9 +69,10 @@ func (s *lanes) start(ctx context.Context) (*lane, error) {
 	return l, nil
 }
 
-// waited notes how long a lane took with others in it, and starts another when that was long and there is room.
-func (s *lanes) waited(d time.Duration, busy int) {
-	if d < slow || busy < 2 {
+// waited notes how long a request lay before its spawner took it, and starts another lane when that was long and there
+// is room.
+func (s *lanes) waited(d time.Duration) {
+	if d < slow {
 		return
 	}
 	s.mu.Lock()

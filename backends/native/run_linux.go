@@ -88,6 +88,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 		go feed(k.stdin, k.command.Stdin)
 	}
 	end, err := k.await(ctx, l, messages)
+	k.b.lanes.waited(time.Duration(end.reply.Waited))
 	if k.stdin != nil {
 		k.stdin.Close()
 	}

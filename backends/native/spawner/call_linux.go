@@ -31,7 +31,7 @@ type call struct {
 // start serves a RequestRun. It takes over fds.
 func (l *loop) start(req *wire.Request, fds []int) error {
 	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, budget: time.Duration(req.CPU)}
-	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID}
+	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID, Waited: monotonic() - req.Sent}
 	rest, err := c.takeOwn(req.Flags, fds)
 	if err != nil {
 		closeAll(fds)
@@ -55,6 +55,15 @@ func (l *loop) start(req *wire.Request, fds []int) error {
 		return l.kill(c, wire.CauseNone)
 	}
 	return nil
+}
+
+// monotonic is the clock that both ends share.
+func monotonic() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0 // clock_gettime(2) cannot fail for this clock
+	}
+	return ts.Nano()
 }
 
 // takeOwn keeps the descriptors that are for the spawner and returns the rest, which is for init.

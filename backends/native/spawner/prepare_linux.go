@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
+
+// processName is how ps(1) shows spawners and inits.
+const processName = "toolcell-init"
 
 // stepError is a failed step of the spawner's own start, by its number in the protocol.
 type stepError struct {
@@ -59,7 +63,12 @@ func takeGreeting() error {
 	}
 	unix.CloseOnExec(wire.SocketFD)
 	unix.CloseOnExec(wire.CallerFD)
-	return nil
+	// It was executed by a descriptor, whose number the kernel takes for the name. Every sandbox's init inherits it.
+	name, err := unix.BytePtrFromString(processName)
+	if err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(name)), 0, 0, 0)
 }
 
 // resetIgnoredSignals undoes what a caller such as nohup left: CLONE_CLEAR_SIGHAND (clone(2)) gives back the default

@@ -24,7 +24,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
-		c.network, c.setLimits, c.enterDir, c.dropPrivileges, c.landlock, c.seccomp,
+		c.emptyInput, c.network, c.emptyStdin, c.setLimits, c.enterDir, c.dropPrivileges, c.landlock, c.seccomp,
 	} {
 		part()
 	}
@@ -72,14 +72,49 @@ func (c *compiler) prctl(name string, option int, text string, arg uint64) {
 	c.Do(name, plan.Prctl, args(plan.Flag(option, text), plan.Num(arg), plan.Num(0), plan.Num(0), plan.Num(0)))
 }
 
-// takeStreams puts the call's pipes where programs look for them.
+// nullDevice is what an empty input reads.
+const nullDevice = "/dev/null"
+
+// takeStreams puts the call's pipes where programs look for them. Without an input the place is taken all the same, so
+// that nothing that is opened from here on gets descriptor 0.
 func (c *compiler) takeStreams() {
 	c.For("")
-	for n, fd := range []int{c.spec.FDs.Stdin, c.spec.FDs.Stdout, c.spec.FDs.Stderr} {
-		if fd != 0 {
-			c.Call("standard stream", plan.Dup3, args(plan.FD(fd), plan.FD(n), plan.Num(0)), plan.Want(int64(n)))
-		}
+	if c.spec.FDs.Stdin == 0 {
+		c.Call("keep descriptor 0", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY, "O_RDONLY"), plan.Num(0)), plan.Want(0))
 	}
+	stdin := c.spec.FDs.Stdin
+	if stdin == 0 {
+		stdin = c.spec.FDs.Stdout // keeps the place until emptyStdin
+	}
+	for n, fd := range []int{stdin, c.spec.FDs.Stdout, c.spec.FDs.Stderr} {
+		c.dup("standard stream", plan.FD(fd), n)
+	}
+}
+
+func (c *compiler) dup(name string, fd plan.Arg, to int) {
+	c.Call(name, plan.Dup3, args(fd, plan.FD(to), plan.Num(0)), plan.Want(int64(to)))
+}
+
+// emptyStdin gives a program without input the sandbox's own /dev/null, which it can also open again.
+func (c *compiler) emptyStdin() {
+	if c.spec.FDs.Stdin != 0 {
+		return
+	}
+	c.For("")
+	null := c.Call("an empty input", plan.Openat, args(cwd(), c.Str("/dev/null"), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
+	c.dup("standard input", null.Arg(), 0)
+}
+
+// emptyInput makes the sandbox's own null device the input of a program that is given none. The host's, which kept the
+// place, could not be opened again through /dev/stdin.
+func (c *compiler) emptyInput() {
+	if c.spec.FDs.Stdin != 0 {
+		return
+	}
+	c.For("")
+	fd := c.Call("an empty input", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
+	c.Call("standard stream", plan.Dup3, args(fd.Arg(), plan.FD(0), plan.Num(0)), plan.Want(0))
+	c.Do("close it", plan.Close, args(fd.Arg()))
 }
 
 // resetInherited sets what a process inherits from its parent and that would otherwise differ with the caller.

@@ -33,7 +33,7 @@ func (c *compiler) rlimits() []struct {
 		{unix.RLIMIT_CORE, "RLIMIT_CORE", 1},
 		{unix.RLIMIT_CPU, "RLIMIT_CPU", cpu},
 		{unix.RLIMIT_STACK, "RLIMIT_STACK", 8 << 20},
-		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 64 << 10},
+		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 8 << 20},
 		{unix.RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 819200},
 		{unix.RLIMIT_SIGPENDING, "RLIMIT_SIGPENDING", 1024},
 		{unix.RLIMIT_NICE, "RLIMIT_NICE", 0},
@@ -77,6 +77,9 @@ func (c *compiler) dropPrivileges() {
 	// root's. Its own process is dumpable again once it has executed its program.
 	c.For(string(sandbox.ProcIsolated))
 	c.prctl("init's memory is closed", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 0)
+	// Every descriptor was opened close-on-exec; this says so once more for all of them.
+	c.For(string(sandbox.FSNoHostFiles))
+	c.Do("nothing but the streams is passed on", plan.CloseRange, args(plan.FD(plan.ChannelFD), plan.Flag(^uint32(0), "~0"), plan.Flag(unix.CLOSE_RANGE_CLOEXEC, "CLOSE_RANGE_CLOEXEC")))
 }
 
 // seccomp installs the filter, last of all: it forbids most of what the plan does.

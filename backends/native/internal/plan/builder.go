@@ -166,6 +166,7 @@ func (b *Builder) Plan(prog Program) (*Plan, error) {
 	b.plan.paths = b.vector(prog.Paths)
 	b.plan.argv = b.vector(prog.Argv)
 	b.plan.env = b.vector(prog.Env)
+	b.plan.start = fmt.Sprintf("execve(%q, %d arguments, %d variables)", prog.Paths, len(prog.Argv), len(prog.Env))
 	if err := b.plan.check(); err != nil {
 		return nil, err
 	}

@@ -113,6 +113,8 @@ type Plan struct {
 	regs   uint32
 	// offsets into memory: zero-terminated arrays of addresses
 	paths, argv, env uint32
+	// start is the program for the printer.
+	start string
 }
 
 // Steps returns the steps in order. The slice is the plan's own.

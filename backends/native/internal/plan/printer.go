@@ -12,8 +12,9 @@ import (
 func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	for i, s := range p.steps {
-		fmt.Fprintf(&b, "%3d  %-21s %s\n", i, s.Guarantee, s.text())
+		fmt.Fprintf(&b, "%3d  %-22s %s\n", i, s.Guarantee, s.text())
 	}
+	fmt.Fprintf(&b, "%3d  %-22s %-100s # the program, in a process of its own\n", len(p.steps), "", p.start)
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
 }

@@ -79,6 +79,8 @@ type Request struct {
 	Namespaces uint64
 	// Timeout and CPU bound the call, in nanoseconds.
 	Timeout, CPU int64
+	// Sent is when the request was sent, in nanoseconds of CLOCK_MONOTONIC, which both ends share.
+	Sent int64
 }
 
 // The kinds of reply.
@@ -123,6 +125,8 @@ type Reply struct {
 	Status      uint32
 	// InitStatus is the wait status of the sandbox's init.
 	InitStatus uint32
+	// Waited is how long the request lay before the spawner took it, in nanoseconds.
+	Waited int64
 	// User and System are the CPU time of what init reaped, in microseconds; both 0 when unknown.
 	User, System uint64
 }
