@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,8 @@ func child(task string) int {
 	case "sleep": // n milliseconds
 		time.Sleep(time.Duration(n) * time.Millisecond)
 		return 0
+	case "open": // and print the error with its fix
+		return tryOpen()
 	case "instance": // hold a manager and a group with a process in it until killed
 		return instance()
 	}
@@ -112,6 +115,18 @@ func burn(d time.Duration) int {
 			return 0
 		}
 	}
+}
+
+// tryOpen exits with 0 when Open fails as it should, with an *Error.
+func tryOpen() int {
+	m, err := Open(Config{})
+	var known *Error
+	if errors.As(err, &known) {
+		fmt.Println(err, "FIX", known.Fix)
+		return 0
+	}
+	fmt.Println("opened", m != nil, err)
+	return 1
 }
 
 // instance opens a manager, puts a process that outlives it into a group, and prints "ready" and the directories.

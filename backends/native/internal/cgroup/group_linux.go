@@ -46,8 +46,7 @@ func (m *Manager) make(l Limits) (*Group, error) {
 			err = g.furnish(h, d)
 		}
 		if err != nil {
-			g.closeFiles()
-			m.leave(g.spots)
+			m.leave(g)
 			return nil, fmt.Errorf("make cgroup: %w", err)
 		}
 	}
@@ -179,23 +178,16 @@ func (g *Group) Kill() error {
 	return nil
 }
 
-// Release closes the group's descriptors and has its directories removed in the background, killing first what is still
-// in there after a second. A second Release does nothing.
-func (g *Group) Release() {
-	g.once.Do(func() {
-		g.closeFiles()
-		g.m.leave(g.spots)
-	})
-}
+// Release gives the group back: in the background its descriptors are closed and its directories removed, after a second
+// by killing what is still in there. A second Release does nothing.
+func (g *Group) Release() { g.once.Do(func() { g.m.leave(g) }) }
 
-// closeFiles closes descriptors; closing one that only names a kernel file has no result worth telling.
-func (g *Group) closeFiles() {
-	for _, f := range g.procs {
-		f.Close()
-	}
+func (g *Group) files() []*os.File {
+	files := g.procs
 	for _, f := range []*os.File{g.cpu, g.oom} {
 		if f != nil {
-			f.Close()
+			files = append(files, f)
 		}
 	}
+	return files
 }

@@ -114,19 +114,20 @@ func (m *Manager) usable() error {
 		return nil
 	}
 	var errs []error
+	all := &Error{Op: "open cgroups"}
 	for _, name := range []string{Memory, PIDs, CPU} {
 		err := m.problems[name]
 		if err == nil {
 			return nil
 		}
 		errs = append(errs, err)
+		var known *Error
+		if errors.As(err, &known) && (all.Fix == "" || all.Fix == fixMissing) {
+			all.Fix = known.Fix
+		}
 	}
-	first := &Error{Op: "open cgroups", Cause: join(errs...)}
-	var known *Error
-	if errors.As(errs[0], &known) {
-		first.Fix, first.Cause = known.Fix, known.Cause
-	}
-	return first
+	all.Cause = join(errs...)
+	return all
 }
 
 // enter makes the instance's directory in a hierarchy.

@@ -17,6 +17,7 @@ const maxBacklog = 64
 // removal is the directories of one released group.
 type removal struct {
 	dirs  []dir
+	files []*os.File
 	since time.Time
 	due   time.Time
 	wait  time.Duration
@@ -149,15 +150,12 @@ func (m *Manager) keep(g *Group) {
 
 // leave queues a group's directories for removal. When the worker is far behind, the caller does one removal itself, so
 // that directories never pile up.
-func (m *Manager) leave(spots []spot) {
-	if len(spots) == 0 {
-		return
-	}
-	r := &removal{since: time.Now(), wait: pause}
-	for _, s := range spots {
+func (m *Manager) leave(g *Group) {
+	r := &removal{since: time.Now(), wait: pause, files: g.files()}
+	for _, s := range g.spots {
 		r.dirs = append(r.dirs, s.d)
 	}
-	if m.behind() && m.removeOne(r) {
+	if m.late() && m.removeOne(r) {
 		return
 	}
 	m.mu.Lock()
@@ -166,10 +164,11 @@ func (m *Manager) leave(spots []spot) {
 	wake(m.empty)
 }
 
-func (m *Manager) behind() bool {
+// late reports that the worker is far behind, or that there is none any more.
+func (m *Manager) late() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.leaving)+m.taken >= maxBacklog
+	return m.closed || len(m.leaving)+m.taken >= maxBacklog
 }
 
 // remover removes released groups until Close, which removes the rest.
@@ -216,6 +215,10 @@ func (m *Manager) removeDue() (next time.Duration) {
 
 // removeOne tries once; it reports whether the group is gone.
 func (m *Manager) removeOne(r *removal) bool {
+	for _, f := range r.files {
+		f.Close() // a descriptor that only names a kernel file has nothing to tell
+	}
+	r.files = nil
 	late := time.Since(r.since) > killAfter
 	var errs []error
 	r.dirs = slices.DeleteFunc(r.dirs, func(d dir) bool {
@@ -266,6 +269,13 @@ func (m *Manager) Close() error {
 		for _, g := range groups {
 			g.Release()
 		}
+	}
+	m.mu.Lock()
+	left := m.leaving
+	m.leaving = nil
+	m.mu.Unlock()
+	for _, r := range left {
+		m.removeOne(r)
 	}
 	return m.removeInstances()
 }
