@@ -13,8 +13,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolcell (static, needs no second file) and bin/toolcell-init
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/toolcell ./cmd/toolcell
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/toolcell-init ./cmd/toolcell-init
+	CGO_ENABLED=0 $(GO) build -o bin/toolcell ./cmd/toolcell
+	CGO_ENABLED=0 $(GO) build -o bin/toolcell-init ./cmd/toolcell-init
 
 run: build ## run a real tool in a sandbox, and show what it is denied there
 	@cmd/toolcell/demo/run.sh bin/toolcell

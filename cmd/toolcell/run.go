@@ -119,7 +119,8 @@ func checkRuntime(backend, name string) error {
 
 // execute runs the program, its output going out as it comes unless the result is wanted as JSON.
 func (a *app) execute(ctx context.Context, cl call, inv dockerargs.Invocation) (sandbox.Result, error) {
-	c := sandbox.Command{Argv: inv.Command, ID: inv.Name}
+	c := sandbox.Command{Argv: inv.Command, Env: cl.profile.Env, ID: inv.Name}
+	cl.profile.Env = nil // it belongs to this one call
 	if inv.Stdin {
 		c.Stdin = a.stdin
 	}

@@ -156,7 +156,7 @@ func TestRunDropsForeignEnvironment(t *testing.T) {
 	s := newTerminal()
 	s.env["PATH"] = "/opt/x:/home/me/bin"
 	s.run("run", "-e", "PATH", "-e", "HOME=/root", "-e", "TMPDIR=/tmp/x", "-e", "A=1", "host", "prog")
-	assert.Equal(t, []string{"TMPDIR=/tmp/x", "A=1"}, s.profile.Env)
+	assert.Equal(t, []string{"TMPDIR=/tmp/x", "A=1"}, s.command.Env)
 }
 
 func TestForeign(t *testing.T) {

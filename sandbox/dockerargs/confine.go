@@ -93,7 +93,7 @@ func setMount(s *state, spelled, value string) error {
 	if _, err := r.Read(); err != io.EOF {
 		return invalid(spelled, "more than one line", "quote a field that holds a newline")
 	}
-	m := mountValue{Mount: sandbox.Mount{Writable: true}}
+	m := mountValue{Mount: sandbox.Mount{Writable: true, Exec: true}} // an engine's meaning, and that of -v
 	for _, f := range fields {
 		key, val, given := strings.Cut(f, "=")
 		if err := m.set(spelled, key, operand{val, given}); err != nil {
@@ -128,9 +128,9 @@ func (m *mountValue) set(spelled, key string, v operand) error {
 		on, err := v.bool(spelled + " " + key)
 		m.Writable = !on
 		return err
-	case "exec":
+	case "noexec":
 		on, err := v.bool(spelled + " " + key)
-		m.Exec = on
+		m.Exec = !on
 		return err
 	case "bind-propagation":
 		if v.value != "rprivate" && v.value != "private" {
@@ -140,7 +140,7 @@ func (m *mountValue) set(spelled, key string, v operand) error {
 		return m.setRecursive(spelled+" "+key, v.value)
 	default:
 		return invalid(spelled, fmt.Sprintf("the key %q is not taken", key),
-			"use type, source, target, readonly, exec, bind-recursive or bind-propagation")
+			"use type, source, target, readonly, noexec, bind-recursive or bind-propagation")
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func setTmpfsOption(s *state, spelled, option string) (err error) {
 		return nil
 	case "exec":
 		return refused(op, sandbox.FSNoexecScratch, "programs on the scratch are not run",
-			"use noexec, and -v DIR:DIR:exec for programs that must be built and run")
+			"use noexec, and mount a directory for programs that must be built and run")
 	default:
 		return invalid(op, "this option is not taken", "use rw, noexec, nosuid, nodev, size or mode")
 	}

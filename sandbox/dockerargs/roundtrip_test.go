@@ -64,6 +64,6 @@ func randomMount(r *rand.Rand, i int) sandbox.Mount {
 	}
 	return sandbox.Mount{
 		Source: name + "x", Target: "/data/" + string(rune('a'+i)),
-		Writable: r.IntN(2) == 0, Recursive: r.IntN(2) == 0,
+		Writable: r.IntN(2) == 0, Recursive: r.IntN(2) == 0, Exec: true, // engines have no other
 	}
 }

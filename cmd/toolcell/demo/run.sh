@@ -61,7 +61,7 @@ background+=($!)
 until [ -s "$work/port" ]; do sleep 0.05; done
 port=$(cat "$work/port")
 
-row() { printf '  %-34s %-28s %s\n' "$1" "$2" "$3"; }
+row() { printf '  %-36s %-34s %s\n' "$1" "$2" "$3"; }
 both() {
 	local what=$1
 	shift
@@ -75,10 +75,10 @@ inside() {
 row attempt 'on the host' 'in the sandbox'
 both 'read a file of the host' read-file "$secret"
 both 'write beside it' write-file "$work/dropped"
-both 'change the tool itself' write-file /tool/tool.py 2>/dev/null
+inside 'change the tool itself' write-file /tool/tool.py
 both 'connect to a port of the host' connect "$port"
 both 'find a secret in the environment' see-secret
-both "read another process's memory map" see-process $$
+both "read another process's environment" see-process $$
 both 'signal that process' kill $$
 both 'run a program dropped in /tmp' run-dropped
 both 'become root' become-root

@@ -66,17 +66,18 @@ def kill(pid):
 
 
 def fork_flood():
+    gate, _ = os.pipe()  # nobody ever writes: the children wait
     children = []
     try:
         while len(children) < 5000:
             pid = os.fork()
             if pid == 0:
-                os.read(gate[0], 1)
+                os.read(gate, 1)
                 os._exit(0)
             children.append(pid)
     except OSError as err:
-        return f"stopped after {len(children)} processes: {err.strerror}"
-    return "no limit found"
+        raise OSError(err.errno, f"held at {len(children)} processes: {err.strerror}") from err
+    return "5000 processes"
 
 
 def memory():
@@ -100,8 +101,6 @@ def become_root():
     os.setuid(0)
     return f"uid {os.getuid()}"
 
-
-gate = os.pipe()
 
 ATTEMPTS = {
     "read-file": read_file,
