@@ -136,7 +136,7 @@ func (e *env) concurrency(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range calls {
 		wg.Go(func() {
-			c := sh(fmt.Sprintf("read line; echo $line; echo err-%d >&2; echo $$ > /tmp/mine; cat /tmp/mine > /dev/null; ls /tmp; exit %d", i, i))
+			c := sh(fmt.Sprintf("read line; echo $line; echo err-%d >&2; ls /tmp/mine* 2>/dev/null; echo > /tmp/mine-%d; ls /tmp/mine*; exit %d", i, i, i))
 			c.Stdin = strings.NewReader(fmt.Sprintf("in-%d\n", i))
 			res, err := e.b.Run(t.Context(), e.profile(), c)
 			outcomes[i] = outcome{res, err}
@@ -147,7 +147,7 @@ func (e *env) concurrency(t *testing.T) {
 	for i, o := range outcomes {
 		require.NoError(t, o.err)
 		assert.Equal(t, i, o.res.ExitCode)
-		assert.Equal(t, fmt.Sprintf("in-%d\nmine\n", i), string(o.res.Stdout))
+		assert.Equal(t, fmt.Sprintf("in-%d\n/tmp/mine-%d\n", i, i), string(o.res.Stdout))
 		assert.Equal(t, fmt.Sprintf("err-%d\n", i), string(o.res.Stderr))
 		ids[o.res.ID] = true
 	}

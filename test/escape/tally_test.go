@@ -68,7 +68,9 @@ func (c *tally) print(t *testing.T) {
 type harness struct {
 	b               sandbox.Backend
 	helper, spawner string
-	tally           tally
+	// protected is a directory of the host that the operator allows no mount to show.
+	protected string
+	tally     tally
 	// sums are the hashes of our programs before the first attempt.
 	sums map[string]string
 }
@@ -86,7 +88,8 @@ func newHarness(t *testing.T) *harness {
 		t.Cleanup(func() { require.NoError(t, syscall.Close(fd)) })
 	}
 	t.Setenv("TOOLCELL_GATEWAY_KEY", gatewaySecret)
-	c := native.Config{Spawner: h.spawner}
+	h.protected = tempDir(t)
+	c := native.Config{Spawner: h.spawner, Protected: []string{h.protected}}
 	if os.Geteuid() != 0 {
 		for _, g := range []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU} {
 			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})

@@ -69,7 +69,6 @@ func reachable() map[string]func() syscall.Errno {
 		"migrate_pages":     {unix.SYS_MIGRATE_PAGES, nobody, 0, 0, 0},
 		"cachestat":         {451, minus(1), 0, 0, 0},
 		"lsm_set_self_attr": {460, 0, 0, 0, 0},
-		"mknod-device":      {unix.SYS_MKNODAT, minus(1), path, unix.S_IFBLK | 0o600, 0x800, 0},
 		"clone3":            {unix.SYS_CLONE3, 0, 0},
 	}
 	for name, call := range nativeCalls() {

@@ -12,7 +12,6 @@ func nativeCalls() map[string][]uintptr {
 		"iopl":            {unix.SYS_IOPL, 3},
 		"ioperm":          {unix.SYS_IOPERM, 0x80, 1, 1},
 		"kexec_file_load": {unix.SYS_KEXEC_FILE_LOAD, minus(1), minus(1), 0, 0, 0xff00},
-		"mknod":           {unix.SYS_MKNOD, ptr(nowhere), unix.S_IFCHR | 0o600, 0x101},
 	}
 }
 

@@ -97,9 +97,11 @@ func walk(root string, allowed []string, may func(string, fs.DirEntry) bool) (bo
 	return len(found) > 0, fmt.Sprintf("%d writable: %.300q", len(found), found)
 }
 
-// writableFile reports whether a regular file opens for writing. It writes nothing.
-func writableFile(p string, d fs.DirEntry) bool {
-	if !d.Type().IsRegular() {
+// writableFile reports whether a regular file opens for writing. It writes nothing. What is mounted at p decides about its
+// kind, which the directory entry does not know: a masked file is the null device.
+func writableFile(p string, _ fs.DirEntry) bool {
+	info, err := os.Lstat(p)
+	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	fd, err := unix.Open(p, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

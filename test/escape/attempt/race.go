@@ -90,7 +90,8 @@ func die() {
 	time.Sleep(time.Second)
 }
 
-// forkAway leaves a process in a session of its own with args[0] among its arguments, and does not wait for it.
+// forkAway leaves a process in a session of its own with args[0] among its arguments, and does not wait for it. The proof
+// is that process on the host, after this one has ended.
 func forkAway(args []string) (bool, string) {
 	c := self("hang", arg(args, 0))
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -100,5 +101,5 @@ func forkAway(args []string) (bool, string) {
 	}
 	c.Stdin = r
 	err = c.Start()
-	return err == nil, fmt.Sprintf("left %s behind", arg(args, 0))
+	return false, fmt.Sprintf("left %s behind: %v", arg(args, 0), err)
 }
