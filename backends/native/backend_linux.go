@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -73,6 +74,9 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.lanes = &lanes{program: program, id: id, place: b.placeSpawner}
+	// The image takes as long as the spawner's start, which waits for another process, so both go on at once. Whether
+	// it succeeds is the calls' business.
+	go func() { _, _ = b.images.get(imageHost, b.config) }()
 	b.cgroups, b.cgroupErr = cgroup.Open(cgroup.Config{Parent: b.config.CgroupParent, Logger: b.log})
 	l, err := b.lanes.pick(ctx)
 	if err != nil {
@@ -125,7 +129,7 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 	if _, err := b.images.get(p.Image, b.config); err != nil {
 		return err
 	}
-	if _, err := interpreterMounts(p.Interpreters); err != nil {
+	if _, err := resolveInterpreters(p.Interpreters, b.config.Protected); err != nil {
 		return err
 	}
 	if b.cgroups == nil {
@@ -219,6 +223,9 @@ func (c *imageCache) get(name string, config Config) (rootfs.Image, error) {
 		return e.image, nil
 	}
 	image, err := resolveImage(name, config)
+	if err == nil {
+		err = showsProtected(image, config.Protected)
+	}
 	if err != nil {
 		return rootfs.Image{}, err
 	}
@@ -245,6 +252,23 @@ func resolveImage(name string, config Config) (rootfs.Image, error) {
 	default:
 		return rootfs.Directory(name, target, config.Protected...)
 	}
+}
+
+// showsProtected refuses an image that would show what the operator protects.
+func showsProtected(image rootfs.Image, protected []string) error {
+	for _, p := range protected {
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil {
+			real = filepath.Clean(p) // what does not exist yet is protected by its name
+		}
+		if b, shown := image.Shows(real); shown {
+			return &sandbox.Error{
+				Kind: sandbox.KindRefused, Op: "image " + image.Name, Guarantee: sandbox.FSNoHostFiles,
+				Cause: fmt.Errorf("%s, which is protected, lies in %s", p, b.Source), Fix: "move it elsewhere, or use another image",
+			}
+		}
+	}
+	return nil
 }
 
 // kernel asks what the kernel can, anew for each call: a filter may have been added since.

@@ -34,10 +34,12 @@ type call struct {
 	offset  uint32
 	image   rootfs.Image
 	sources []*source
-	group   *cgroup.Group
-	spec    confine.Spec
-	plan    *plan.Plan
-	request wire.Request
+	// interpreters are the profile's own, outside the image.
+	interpreters interpreters
+	group        *cgroup.Group
+	spec         confine.Spec
+	plan         *plan.Plan
+	request      wire.Request
 	// files go to the spawner in this order; the first of them is the plan.
 	files []*os.File
 	// theirs are the sandbox's ends of the pipes, closed once they are sent.
@@ -107,7 +109,7 @@ func (k *call) openMounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	extra, err := interpreterMounts(k.profile.Interpreters)
+	k.interpreters, err = resolveInterpreters(k.profile.Interpreters, k.b.config.Protected)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (k *call) openMounts(ctx context.Context) error {
 		}
 		k.sources = append(k.sources, s)
 	}
-	for _, m := range append(extra, k.imageMounts()...) {
+	for _, m := range append(slices.Clone(k.interpreters.mounts), k.imageMounts()...) {
 		s, err := openSource(m, nil)
 		if err != nil {
 			return err
@@ -238,6 +240,9 @@ func (k *call) specify() error {
 	if err != nil {
 		return err
 	}
+	if len(k.profile.Interpreters) > 0 {
+		k.image = k.interpreters.addTo(k.image)
+	}
 	if user.Auto {
 		user.UID, user.GID = insideID, insideID
 	}
@@ -251,8 +256,12 @@ func (k *call) specify() error {
 		s.Dir = k.command.Dir
 	}
 	env := environment(s.Identity, k.image, k.profile, k.command)
+	argv := k.command.Argv
+	if exe, ok := k.interpreters.exe[argv[0]]; ok {
+		argv = append([]string{exe}, argv[1:]...) // as the shim would have started it
+	}
 	path, _ := lookup(env, "PATH")
-	s.Program = plan.Program{Paths: rootfs.Candidates(k.command.Argv[0], path), Argv: k.command.Argv, Env: env}
+	s.Program = plan.Program{Paths: rootfs.Candidates(argv[0], path), Argv: argv, Env: env}
 	if s.Seccomp, err = seccompProgram(k.profile, runtime.GOARCH); err != nil {
 		return err
 	}

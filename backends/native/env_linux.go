@@ -1,6 +1,7 @@
 package native
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -35,20 +36,64 @@ func lookup(env []string, name string) (string, bool) {
 	return env[i][len(name)+1:], true
 }
 
-// interpreterMounts are the prefixes of interpreters that live outside the image, each at its own path.
-func interpreterMounts(paths []string) ([]sandbox.Mount, error) {
-	var out []sandbox.Mount
+// interpreters are the profile's interpreters, resolved: what to mount, which links to make, and where each is.
+type interpreters struct {
+	mounts []sandbox.Mount
+	links  []rootfs.Link
+	// exe is the path to start for each path that the profile names.
+	exe map[string]string
+	// dirs are the directories of the programs, for PATH.
+	dirs []string
+}
+
+func resolveInterpreters(paths, protected []string) (interpreters, error) {
+	out := interpreters{exe: make(map[string]string, len(paths))}
 	for _, p := range paths {
-		i, err := rootfs.ResolveInterpreter(p)
+		i, err := rootfs.ResolveInterpreter(p, protected...)
 		if err != nil {
-			return nil, err
+			return out, err
+		}
+		out.exe[p] = i.Exe
+		if dir := path.Dir(i.Exe); !slices.Contains(out.dirs, dir) {
+			out.dirs = append(out.dirs, dir)
 		}
 		for _, prefix := range i.Prefixes {
 			m := sandbox.Mount{Source: prefix, Target: prefix, Exec: true, Recursive: true}
-			if !slices.Contains(out, m) {
-				out = append(out, m)
+			if !slices.Contains(out.mounts, m) {
+				out.mounts = append(out.mounts, m)
+			}
+		}
+		for _, l := range i.Links {
+			if !slices.Contains(out.links, l) {
+				out.links = append(out.links, l)
 			}
 		}
 	}
 	return out, nil
+}
+
+// addTo puts the links, and the directories they are in, into an image, and the programs first in its PATH, as an
+// activated virtual environment does.
+func (i interpreters) addTo(image rootfs.Image) rootfs.Image {
+	if len(i.links) > 0 {
+		image.Links, image.Dirs = slices.Clone(image.Links), slices.Clone(image.Dirs)
+	}
+	for _, l := range i.links {
+		image.Links = append(image.Links, l)
+		image.Dirs = withParents(image.Dirs, l.Path)
+	}
+	image.Path = strings.Join(append(slices.Clone(i.dirs), image.Path), ":")
+	return image
+}
+
+// withParents adds the directories above a path to a list, topmost first.
+func withParents(dirs []string, p string) []string {
+	var missing []string
+	for d := path.Dir(p); d != "/"; d = path.Dir(d) {
+		if !slices.Contains(dirs, d) {
+			missing = append(missing, d)
+		}
+	}
+	slices.Reverse(missing)
+	return append(dirs, missing...)
 }

@@ -87,7 +87,7 @@ func mapPlan() (base unsafe.Pointer, errno syscall.Errno) {
 		return nil, errno
 	}
 	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, 0, size,
-		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_POPULATE, plan.PlanFD, 0)
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE, plan.PlanFD, 0)
 	if errno != 0 {
 		return nil, errno
 	}
