@@ -3,7 +3,9 @@ package plan
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Builder puts a plan together. The zero value is ready to use. Its methods never fail; what is malformed is
@@ -12,6 +14,8 @@ type Builder struct {
 	plan      Plan
 	strings   map[string]uint64
 	guarantee string
+	// err is the first thing that could not be built.
+	err error
 }
 
 // Num is a plain number.
@@ -78,10 +82,13 @@ func (b *Builder) Words(text string, words ...uint64) Mem {
 	return b.Bytes(data, text)
 }
 
-// Str is the address of a zero-terminated string. Equal strings share their memory.
+// Str is the address of a zero-terminated string, which has no zero of its own. Equal strings share their memory.
 func (b *Builder) Str(s string) Arg {
 	off, ok := b.strings[s]
 	if !ok {
+		if strings.IndexByte(s, 0) >= 0 {
+			b.fail("a zero byte in %q", s)
+		}
 		off = uint64(len(b.plan.memory))
 		b.plan.memory = append(append(b.plan.memory, s...), 0)
 		if b.strings == nil {
@@ -92,8 +99,18 @@ func (b *Builder) Str(s string) Arg {
 	return Arg{Kind: KindAddress, Value: off, text: strconv.Quote(s)}
 }
 
+func (b *Builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf("plan: "+format, args...)
+	}
+}
+
 // Pointer writes the address of target at offset i of m, when the plan is mapped.
 func (b *Builder) Pointer(m Mem, i uint64, target Mem) {
+	if i > m.size || m.size-i < 8 {
+		b.fail("no room for an address at %d of %d bytes (%s)", i, m.size, m.text)
+		return
+	}
 	binary.NativeEndian.PutUint64(b.plan.memory[m.off+i:], target.off)
 	b.plan.relocs = append(b.plan.relocs, uint32(m.off+i))
 }
@@ -104,8 +121,8 @@ func (b *Builder) For(guarantee string) { b.guarantee = guarantee }
 // Option changes the step that it is given to.
 type Option func(*Step)
 
-// Tolerate accepts one errno as if the call had succeeded. The step's register is then a negative number, so no
-// later step may use it.
+// Tolerate accepts one errno as if the call had succeeded. There may then be no result, so no later step may use the
+// step's register.
 func Tolerate(errno uint32) Option { return func(s *Step) { s.Errno = errno } }
 
 // Want accepts one result only.
@@ -161,12 +178,16 @@ type Program struct {
 // Plan ends the building: it adds the program and returns the checked plan.
 func (b *Builder) Plan(prog Program) (*Plan, error) {
 	if len(prog.Paths) == 0 || len(prog.Argv) == 0 {
-		return nil, fmt.Errorf("plan: no program")
+		b.fail("no program")
 	}
 	b.plan.paths = b.vector(prog.Paths)
 	b.plan.argv = b.vector(prog.Argv)
 	b.plan.env = b.vector(prog.Env)
 	b.plan.start = fmt.Sprintf("execve(%q, %d arguments, %d variables)", prog.Paths, len(prog.Argv), len(prog.Env))
+	if b.err != nil {
+		return nil, b.err
+	}
+	slices.Sort(b.plan.relocs)
 	if err := b.plan.check(); err != nil {
 		return nil, err
 	}

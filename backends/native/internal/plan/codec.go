@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // The encoded form: a header, the steps, the registers, the relocations, the memory. Numbers have the machine's byte
@@ -25,6 +27,7 @@ const (
 	OffArgv    = 36
 	OffEnv     = 40
 	offNumRegs = 44
+	headerEnd  = 48
 
 	// StepSize is the size of a step, and the rest its fields.
 	StepSize  = 72
@@ -95,8 +98,8 @@ func encodeStep(out []byte, s Step, memory uint64) {
 	}
 }
 
-// Decode reads an encoded plan back and checks everything that the executor relies on. Names and texts are not part
-// of the encoded form.
+// Decode reads an encoded plan back and checks everything that the executor relies on. What it returns encodes to the
+// same bytes. Names and texts are not part of the encoded form.
 func Decode(data []byte) (*Plan, error) {
 	if len(data) < HeaderSize || len(data) > maxPlan || order.Uint64(data) != Magic {
 		return nil, fmt.Errorf("plan: not an encoded plan")
@@ -109,6 +112,9 @@ func Decode(data []byte) (*Plan, error) {
 	if field(OffSize) != uint64(len(data)) || regs != HeaderSize+StepSize*steps || relocs != regs+8*nregs ||
 		memory != (relocs+4*nrelocs+7)&^7 || memory > uint64(len(data)) {
 		return nil, fmt.Errorf("plan: the header's sizes contradict each other")
+	}
+	if !zero(data[headerEnd:HeaderSize]) || !zero(data[regs:relocs]) || !zero(data[relocs+4*nrelocs:memory]) {
+		return nil, fmt.Errorf("plan: the registers or the gaps are not empty")
 	}
 	p := &Plan{regs: uint32(nregs), memory: append([]byte(nil), data[memory:]...)}
 	for i := range steps {
@@ -123,13 +129,46 @@ func Decode(data []byte) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	for dst, off := range map[*uint32]int{&p.paths: OffPaths, &p.argv: OffArgv, &p.env: OffEnv} {
-		if field(off) < memory || field(off) > uint64(len(data))-8 {
-			return nil, fmt.Errorf("plan: the program's arrays are outside the memory")
+		if field(off) < memory {
+			return nil, fmt.Errorf("plan: an array of the program is outside the memory")
 		}
 		*dst = uint32(field(off) - memory)
+		if err := p.checkVector(uint64(*dst)); err != nil {
+			return nil, err
+		}
 	}
-	return p, p.check()
+	return p, nil
+}
+
+func zero(data []byte) bool {
+	for _, b := range data {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkVector checks an array of the program: addresses of zero-terminated strings, then a zero.
+func (p *Plan) checkVector(at uint64) error {
+	last := bytes.LastIndexByte(p.memory, 0)
+	for ; at+8 <= uint64(len(p.memory)); at += 8 {
+		v := order.Uint64(p.memory[at:])
+		if _, isAddress := slices.BinarySearch(p.relocs, uint32(at)); !isAddress {
+			if v == 0 {
+				return nil
+			}
+			return fmt.Errorf("plan: an array of the program has the number %d where an address belongs", v)
+		}
+		if int64(v) > int64(last) {
+			return fmt.Errorf("plan: a string of the program does not end")
+		}
+	}
+	return fmt.Errorf("plan: an array of the program does not end")
 }
 
 func (p *Plan) decodeReloc(off, memory uint64) error {
@@ -138,7 +177,7 @@ func (p *Plan) decodeReloc(off, memory uint64) error {
 	}
 	at := p.memory[off-memory:]
 	target := order.Uint64(at)
-	if target < memory || target-memory > uint64(len(p.memory)) {
+	if target < memory {
 		return fmt.Errorf("plan: relocation to %d is outside the memory", target)
 	}
 	order.PutUint64(at, target-memory)
@@ -162,6 +201,9 @@ func decodeStep(data []byte, memory uint64) (Step, error) {
 		s.Args = append(s.Args, a)
 	}
 	if s.Op != OpCall {
+		if !zero(data[StepKinds+3:StepKinds+maxArgs]) || !zero(data[StepArgs+8*3:StepSize]) {
+			return s, fmt.Errorf("more than three arguments")
+		}
 		s.Args = s.Args[:3]
 	}
 	return s, nil

@@ -129,17 +129,38 @@ func (p *Plan) Step(i int) (Step, bool) {
 	return p.steps[i], true
 }
 
-// check reports the first step that is malformed.
+// check reports the first thing that is malformed.
 func (p *Plan) check() error {
+	ready := make([]bool, p.regs)
 	for i, s := range p.steps {
-		if err := p.checkStep(s); err != nil {
+		if err := p.checkStep(s, ready); err != nil {
 			return fmt.Errorf("plan: step %d (%s): %w", i, s.Name, err)
 		}
+		if s.Dst != NoRegister {
+			ready[s.Dst] = s.Errno == 0
+		}
+	}
+	return p.checkRelocs()
+}
+
+// checkRelocs checks that the relocations are in order, apart, and from memory to memory.
+func (p *Plan) checkRelocs() error {
+	size, end := uint64(len(p.memory)), uint64(0)
+	for _, r := range p.relocs {
+		at := uint64(r)
+		if at < end || at+8 > size {
+			return fmt.Errorf("plan: relocation at %d: it overlaps another, or the end of the memory", at)
+		}
+		if target := order.Uint64(p.memory[at:]); target > size {
+			return fmt.Errorf("plan: relocation at %d: its target %d is outside the memory", at, target)
+		}
+		end = at + 8
 	}
 	return nil
 }
 
-func (p *Plan) checkStep(s Step) error {
+// checkStep checks one step; ready says which registers hold a result when it runs.
+func (p *Plan) checkStep(s Step, ready []bool) error {
 	switch s.Op {
 	case OpCall:
 		if !s.Call.Valid() {
@@ -148,6 +169,9 @@ func (p *Plan) checkStep(s Step) error {
 	case OpPut, OpSame, OpWait:
 		if err := p.checkOperands(s); err != nil {
 			return err
+		}
+		if s.Dst != NoRegister {
+			return fmt.Errorf("has no result for register %d", s.Dst)
 		}
 	default:
 		return fmt.Errorf("unknown kind of step %d", s.Op)
@@ -158,6 +182,9 @@ func (p *Plan) checkStep(s Step) error {
 	for n, a := range s.Args {
 		if err := p.checkArg(a, 0); err != nil {
 			return fmt.Errorf("argument %d: %w", n, err)
+		}
+		if a.Kind == KindRegister && !ready[a.Value] {
+			return fmt.Errorf("argument %d: no earlier step is sure to set register %d", n, a.Value)
 		}
 	}
 	if s.Dst != NoRegister && s.Dst >= p.regs {
