@@ -110,6 +110,7 @@ func TestRender(t *testing.T) {
 	checks := []doctor.Check{
 		{Name: "net.none", Status: doctor.OK, Mechanism: "net namespace", Remedy: "not shown when all is well"},
 		{Name: "limit.memory", Status: doctor.Fail, Detail: "no controller", Remedy: "Delegate=yes"},
+		{Name: "limit.cpu", Status: doctor.Fail, Detail: "no controller", Remedy: "Delegate=yes"},
 	}
 	var plain, colored strings.Builder
 	require.NoError(t, doctor.Render(&plain, checks, false))
@@ -117,7 +118,9 @@ func TestRender(t *testing.T) {
 		"ok    net.none      net namespace\n"+
 		"fail  limit.memory\n"+
 		"                    no controller\n"+
-		"                    fix: Delegate=yes\n", plain.String())
+		"                    fix: Delegate=yes\n"+
+		"fail  limit.cpu\n"+
+		"                    as above\n", plain.String())
 	require.NoError(t, doctor.Render(&colored, checks, true))
 	assert.Contains(t, colored.String(), "\x1b[31;1mfail\x1b[0m")
 }

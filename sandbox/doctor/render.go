@@ -7,16 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// Render writes the checks as aligned text: status, name and mechanism on one line, what else there is below. With
-// color the status is coloured; give false for everything but a terminal.
+// Render writes the checks as aligned text: status, name and mechanism on one line, what else there is below, once where
+// checks in a row have it in common. With color the status is coloured; give false for everything but a terminal.
 func Render(w io.Writer, checks []Check, color bool) error {
 	width := 0
 	for _, c := range checks {
 		width = max(width, utf8.RuneCountInString(c.Name))
 	}
 	var b strings.Builder
+	var before Check
 	for _, c := range checks {
-		c.render(&b, width, color)
+		shown := c
+		if c.Detail != "" && c.Detail == before.Detail && c.Remedy == before.Remedy {
+			shown.Detail, shown.Remedy = "as above", ""
+		}
+		shown.render(&b, width, color)
+		before = c
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -73,7 +73,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
-			env.Setenv("TOOLCELL", toolcell())
+			env.Setenv("BIN", bin)
 			env.Setenv("DEMO", demo)
 			return nil
 		},
