@@ -34,7 +34,7 @@ func (m *Manager) enterV2(h *hierarchy, parent string) error {
 		errs = append(errs, err)
 	}
 	if parent == "" {
-		err := askable()
+		err := m.scopes.askable()
 		if err == nil {
 			return nil
 		}
@@ -181,8 +181,7 @@ func (m *Manager) placeInScope(found []*hierarchy, pid int) error {
 		}
 		err := m.enterSpawner(h.inst, pid)
 		if errors.Is(err, unix.EACCES) {
-			// The spawner's present cgroup and the scope have no common parent of ours.
-			err = attach(path.Base(h.inst.root.Name()), spawnerDir, pid)
+			err = m.attach(h, pid)
 		}
 		if !gone(err) {
 			return err
@@ -191,10 +190,16 @@ func (m *Manager) placeInScope(found []*hierarchy, pid int) error {
 	return m.newScope(found, pid)
 }
 
+func (m *Manager) attach(h *hierarchy, pid int) error {
+	ctx, cancel := scopeContext()
+	defer cancel()
+	return m.scopes.attach(ctx, scopeGroup{unit: path.Base(h.inst.root.Name()), sub: spawnerDir}, pid)
+}
+
 func (m *Manager) newScope(found []*hierarchy, pid int) error {
 	ctx, cancel := scopeContext()
 	defer cancel()
-	at, err := Scope(ctx, pid)
+	at, err := m.scopes.scope(ctx, pid)
 	if err != nil {
 		return err
 	}

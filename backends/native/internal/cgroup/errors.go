@@ -44,6 +44,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // The things that help.
 const (
 	fixReadOnly = "mount the cgroup file system read-write, or waive the limits"
+	fixUnseen   = "mount this process's cgroup hierarchies read-write where it can see them, or waive the limits"
 	fixRights   = "run under a delegated cgroup (a service with Delegate=yes, or systemd-run --user --scope -p Delegate=yes), or waive the limits"
 	fixParent   = "name an existing cgroup directory as the parent"
 	fixBusy     = "give the service Delegate=yes and DelegateSubgroup=main, or name a cgroup without processes of its own as the parent"

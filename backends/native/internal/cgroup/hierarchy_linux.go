@@ -48,33 +48,56 @@ type hierarchy struct {
 	scope       bool         // inst is a scope that systemd made and removes
 }
 
-// discover reads where this process lives. A controller that is on v1 is not on v2 (cgroups(7)). problems has an entry
-// for each controller that no usable hierarchy has.
-func (s Source) discover() (found []*hierarchy, problems map[string]error, err error) {
+// survey is what discover finds out.
+type survey struct {
+	mounts   []mount
+	found    []*hierarchy
+	problems map[string]error // for each controller that no hierarchy in sight has
+}
+
+// discover reads where this process lives. A controller that is on v1 is not on v2 (cgroups(7)).
+func (s Source) discover() (*survey, error) {
 	mounts, members, err := s.load()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	problems = map[string]error{}
+	v := &survey{mounts: mounts, problems: map[string]error{}}
 	rest := controllersV1()
 	for _, m := range members {
-		var here []controller
 		if !m.v2 {
+			var here []controller
 			here, rest = split(rest, m.controllers)
-			found = addPlace(found, problems, mounts, m, here)
+			v.add(m, here)
 		}
 	}
-	names := namesOf(rest)
 	for _, m := range members {
-		if m.v2 && len(rest) > 0 {
-			here, _ := split(controllersV2(), names)
-			found, rest = addPlace(found, problems, mounts, m, here), nil
+		if m.v2 {
+			here, _ := split(controllersV2(), namesOf(rest))
+			v.add(m, here)
+			rest = nil
 		}
 	}
-	for _, c := range rest {
-		problems[c.name] = &Error{Op: "cgroup", Controller: c.name, Cause: errors.New("the kernel does not have it"), Fix: fixMissing}
+	v.lack(rest, errors.New("the kernel does not have it"), fixMissing)
+	return v, nil
+}
+
+// add notes a hierarchy with the controllers that are used there.
+func (v *survey) add(m membership, here []controller) {
+	if len(here) == 0 {
+		return
 	}
-	return found, problems, nil
+	p, err := locate(v.mounts, m)
+	if err != nil {
+		v.lack(here, err, fixUnseen)
+		return
+	}
+	v.found = append(v.found, &hierarchy{place: p, controllers: here})
+}
+
+func (v *survey) lack(controllers []controller, cause error, fix string) {
+	for _, c := range controllers {
+		v.problems[c.name] = &Error{Op: "cgroup", Controller: c.name, Cause: cause, Fix: fix}
+	}
 }
 
 func (s Source) load() ([]mount, []membership, error) {
@@ -92,20 +115,6 @@ func (s Source) load() ([]mount, []membership, error) {
 	}
 	members, err := parseMemberships(string(own))
 	return mounts, members, err
-}
-
-func addPlace(found []*hierarchy, problems map[string]error, mounts []mount, m membership, here []controller) []*hierarchy {
-	if len(here) == 0 {
-		return found
-	}
-	p, err := locate(mounts, m)
-	if err != nil {
-		for _, c := range here {
-			problems[c.name] = &Error{Op: "cgroup", Controller: c.name, Cause: err, Fix: fixReadOnly}
-		}
-		return found
-	}
-	return append(found, &hierarchy{place: p, controllers: here})
 }
 
 // split takes out the controllers with the given names.

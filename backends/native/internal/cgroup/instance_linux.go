@@ -97,12 +97,12 @@ func (m *Manager) mkdir(d dir) error {
 // processes that are still in there. It returns the directories removed; the error tells of those that could not be.
 // Directories of other users are left alone.
 func Sweep(c Config) (removed []string, err error) {
-	found, _, err := c.Mounts.discover()
+	seen, err := c.Mounts.discover()
 	if err != nil {
 		return nil, explain("sweep cgroups", "", err)
 	}
 	var errs []error
-	for _, h := range found {
+	for _, h := range seen.found {
 		base, err := h.base(c.Parent)
 		if err != nil {
 			errs = append(errs, err)

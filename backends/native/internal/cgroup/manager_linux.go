@@ -27,6 +27,8 @@ type Config struct {
 
 	// standIn fills a new directory in tests that have no kernel behind it.
 	standIn func(path string) error
+	// scopes takes systemd's place in tests.
+	scopes scoper
 }
 
 // Manager makes groups. Its methods may be called from several goroutines.
@@ -35,6 +37,7 @@ type Manager struct {
 	name    string // of the instance's directories
 	log     *slog.Logger
 	standIn func(string) error
+	scopes  scoper
 	ahead   int
 
 	life sync.RWMutex // held for reading by whatever makes directories, for writing by Close
@@ -60,13 +63,13 @@ type Manager struct {
 // instances left. It fails with an [*Error] when no limit at all can be set; single controllers that do not work are
 // [Manager.Controller]'s to tell.
 func Open(c Config) (*Manager, error) {
-	found, problems, err := c.Mounts.discover()
+	seen, err := c.Mounts.discover()
 	if err != nil {
 		return nil, explain("open cgroups", "", err)
 	}
 	m := newManager(c)
-	m.problems = problems
-	for _, h := range found {
+	m.problems = seen.problems
+	for _, h := range seen.found {
 		if err := m.enter(h, c.Parent); err != nil {
 			m.blame(h, err)
 			continue
@@ -88,12 +91,15 @@ func Open(c Config) (*Manager, error) {
 
 func newManager(c Config) *Manager {
 	m := &Manager{
-		source: c.Mounts, name: newName(), log: c.Logger, standIn: c.standIn, ahead: c.Ahead,
+		source: c.Mounts, name: newName(), log: c.Logger, standIn: c.standIn, scopes: c.scopes, ahead: c.Ahead,
 		ready: map[kind][]*Group{}, latest: map[kind]Limits{},
 		fill: make(chan struct{}, 1), empty: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if m.ahead == 0 {
 		m.ahead = defaultAhead
+	}
+	if m.scopes == nil {
+		m.scopes = systemd{}
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)

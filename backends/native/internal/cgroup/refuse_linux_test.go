@@ -35,7 +35,7 @@ func TestOpenWithoutHierarchies(t *testing.T) {
 	_, err := Open(Config{Mounts: writeSource(t, "", "", "")})
 	assert.Equal(t, fixMissing, fixOf(t, err))
 	_, err = Open(Config{Mounts: writeSource(t, "", "1:pids:/\n2:memory:/\n", "")})
-	assert.NotEmpty(t, fixOf(t, err))
+	assert.Equal(t, fixUnseen, fixOf(t, err))
 	_, err = Open(Config{Mounts: Source{Self: t.TempDir()}})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Open(Config{Mounts: writeSource(t, "nonsense", "", "")})

@@ -16,6 +16,22 @@ import (
 // scopeWait bounds a talk with systemd.
 const scopeWait = 10 * time.Second
 
+// scoper is what the manager asks of systemd; tests put something else in its place.
+type scoper interface {
+	// askable reports whether a systemd that may make scopes answers.
+	askable() error
+	// scope is [Scope].
+	scope(ctx context.Context, pid int) (path string, err error)
+	// attach moves a process into a group below a scope.
+	attach(ctx context.Context, to scopeGroup, pid int) error
+}
+
+// scopeGroup is a directory below a scope.
+type scopeGroup struct{ unit, sub string }
+
+// systemd is the real one.
+type systemd struct{}
+
 var errNotMoved = errors.New("systemd answered and the process is not in the scope (another pid namespace?)")
 
 func scopeContext() (context.Context, context.CancelFunc) {
@@ -86,23 +102,22 @@ func whereIs(pid int, unit string) (string, error) {
 	return "", errNotMoved
 }
 
-// attach has systemd move a process into a group below a scope of ours.
-func attach(unit, sub string, pid int) error {
-	ctx, cancel := scopeContext()
-	defer cancel()
+func (systemd) scope(ctx context.Context, pid int) (string, error) { return Scope(ctx, pid) }
+
+// attach is needed where the process's present cgroup and the scope have no common parent that the caller may write.
+func (systemd) attach(ctx context.Context, to scopeGroup, pid int) error {
 	conn, err := dial(ctx)
 	if err != nil {
-		return fmt.Errorf("attach to %s: connect to systemd: %w", unit, err)
+		return fmt.Errorf("attach to %s: connect to systemd: %w", to.unit, err)
 	}
 	defer conn.Close()
-	if err := conn.AttachProcessesToUnit(ctx, unit, "/"+sub, []uint32{uint32(pid)}); err != nil {
-		return fmt.Errorf("attach to %s: %w", unit, err)
+	if err := conn.AttachProcessesToUnit(ctx, to.unit, "/"+to.sub, []uint32{uint32(pid)}); err != nil {
+		return fmt.Errorf("attach to %s: %w", to.unit, err)
 	}
 	return nil
 }
 
-// askable reports whether a systemd that may make scopes answers.
-func askable() error {
+func (systemd) askable() error {
 	ctx, cancel := scopeContext()
 	defer cancel()
 	conn, err := dial(ctx)
