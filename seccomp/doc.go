@@ -1,8 +1,9 @@
 // Package seccomp holds the one system call filter of every backend: as a profile that container engines read
 // ([JSON]) and as a native program ([Program]) that is loaded with [Load] or by the caller's own seccomp(2).
 //
-// The profile, profile.json, is an allow-list. The program is compiled from it ahead of time by the generator in
-// compile/ (the only part that needs libseccomp) and embedded, so this package is pure Go.
+// What is allowed stands in policy.json, an allow-list and the place to change something. "go generate" expands it to
+// profile.json, which engines read, and compiles that with libseccomp (compile/, the only part that needs cgo) to the
+// embedded programs, so this package is pure Go.
 //
 // # What a refused call gets
 //

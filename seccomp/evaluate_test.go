@@ -162,6 +162,17 @@ func TestProfileNamesOnlyCallsOfTheTables(t *testing.T) {
 	}
 }
 
+func TestProfileIsCurrent(t *testing.T) {
+	source, err := os.ReadFile("policy.json")
+	require.NoError(t, err)
+	p, err := policy.Parse(source)
+	require.NoError(t, err)
+	require.NoError(t, p.Expand())
+	want, err := p.Encode()
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(JSON(Options{})), "run go generate ./seccomp")
+}
+
 func TestInotifyOptionChangesInotifyOnly(t *testing.T) {
 	strict, err := policy.Parse(JSON(Options{}))
 	require.NoError(t, err)

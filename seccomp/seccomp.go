@@ -3,7 +3,6 @@ package seccomp
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/soulacy/toolcell/seccomp/internal/table"
 )
 
+//go:generate go run ./internal/expand
 //go:generate go run -tags libseccomp ./compile -o .
 
 //go:embed profile.json
@@ -64,7 +64,7 @@ func withInotify() ([]byte, error) {
 		return nil, fmt.Errorf("seccomp profile: no row for %s", inotifyRow)
 	}
 	p.Syscalls[i].Action, p.Syscalls[i].ErrnoRet = policy.ActAllow, 0
-	return json.MarshalIndent(p, "", "  ")
+	return p.Encode()
 }
 
 // Program returns the native filter for an architecture as GOARCH spells it: an array of struct sock_filter, eight

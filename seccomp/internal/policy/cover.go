@@ -2,9 +2,6 @@ package policy
 
 import "fmt"
 
-// A rule of libseccomp compares an argument at most once, so "every value but these" has to be written as a set of
-// rows, bit by bit. This file proves that such a set is exact.
-
 // Cover checks the rows of one call: no two of them with different verdicts match the same arguments, and every
 // combination of arguments is matched. Then the profile's default never decides the call, the order of the rows does
 // not matter, and whoever reads the rows of all verdicts but one knows the rest.
@@ -16,14 +13,11 @@ func Cover(rows []Row) error {
 			}
 		}
 	}
-	rest := []cube{{}}
+	var cubes []cube
 	for _, r := range rows {
-		var next []cube
-		for _, c := range rest {
-			next = append(next, subtract(c, cubeOf(r))...)
-		}
-		rest = next
+		cubes = append(cubes, cubeOf(r))
 	}
+	rest := subtractAll(cube{}, cubes)
 	if len(rest) != 0 {
 		return fmt.Errorf("cover: no row matches %v", rest[0])
 	}
@@ -69,4 +63,17 @@ func subtract(a, b cube) []cube {
 		}
 	}
 	return out
+}
+
+// subtractAll returns a without any of the others, as disjoint cubes.
+func subtractAll(a cube, others []cube) []cube {
+	rest := []cube{a}
+	for _, o := range others {
+		var next []cube
+		for _, c := range rest {
+			next = append(next, subtract(c, o)...)
+		}
+		rest = next
+	}
+	return rest
 }

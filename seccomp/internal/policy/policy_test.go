@@ -67,3 +67,43 @@ func TestDecideRefusesDisagreement(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, bpf.Errno|38, got)
 }
+
+func TestExpand(t *testing.T) {
+	otherwise := Row{Names: []string{"socket"}, Action: ActErrno, ErrnoRet: 97, Comment: "the rest"}
+	plain := Row{Names: []string{"read", "write"}, Action: ActAllow}
+	for name, listed := range map[string][]Row{
+		"a value": {masked(ActAllow, 0, 0xffffffff, 16)},
+		"a bit":   {masked(ActAllow, 3, 4, 4)},
+		"values":  {masked(ActAllow, 0, 0xffffffff, 1), masked(ActAllow, 0, 0xffffffff, 2), masked(ActAllow, 0, 0xfffffff7, 2)},
+		"two arguments": {{Names: []string{"socket"}, Action: ActAllow, Args: []Arg{
+			{0, 0xffffffff, 16, CmpMaskedEq}, {2, 0xff, 3, CmpMaskedEq}}}, masked(ActAllow, 0, 0xffffffff, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Profile{Syscalls: append(append([]Row{plain}, listed...), otherwise)}
+			require.NoError(t, p.Expand())
+			assert.Equal(t, []Row{plain}, p.Rows("read"))
+			rows := p.Rows("socket")
+			assert.NoError(t, Cover(rows))
+			assert.Equal(t, listed, rows[:len(listed)])
+			for _, r := range rows[len(listed):] {
+				assert.NoError(t, r.check())
+				assert.EqualValues(t, bpf.Errno|97, r.Verdict())
+			}
+		})
+	}
+}
+
+func TestExpandRefusesAnOtherwiseForSeveralCalls(t *testing.T) {
+	p := Profile{Syscalls: []Row{masked(ActAllow, 0, 1, 1), {Names: []string{"bind", "socket"}, Action: ActErrno, ErrnoRet: 1}}}
+	assert.Error(t, p.Expand())
+}
+
+func TestEncodeParsesBack(t *testing.T) {
+	p := Profile{DefaultAction: ActErrno, DefaultErrnoRet: 38, ArchMap: []Arch{{archX86_64, []string{}}},
+		Syscalls: []Row{{Names: []string{"read"}, Action: ActAllow, Comment: "a, b"}, masked(ActErrno, 0, 1, 1)}}
+	data, err := p.Encode()
+	require.NoError(t, err)
+	got, err := Parse(data)
+	require.NoError(t, err)
+	assert.Equal(t, &p, got)
+}
