@@ -18,11 +18,10 @@ func TestDoctor(t *testing.T) {
 	assert.Equal(t, 0, s.run("doctor"))
 	assert.Contains(t, s.stdout.String(), "ok    net.none")
 
-	s.report = s.report.WithWaivers(nil)
-	s.report[0].Enforced, s.report[0].Reason, s.report[0].Fix = false, "no reason", "mend it"
-	s.ready = &sandbox.Error{Kind: sandbox.KindRefused, Op: "ready", Guarantee: s.report[0].Guarantee, Cause: errPlain}
+	s.lack(sandbox.Enforcement{Guarantee: sandbox.NetNone, Reason: "no reason", Fix: "mend it"})
+	s.ready = &sandbox.Error{Kind: sandbox.KindRefused, Op: "ready", Guarantee: sandbox.NetNone, Cause: errPlain}
 	assert.Equal(t, 1, s.run("doctor"))
-	assert.Contains(t, s.stdout.String(), "fail  "+string(s.report[0].Guarantee))
+	assert.Contains(t, s.stdout.String(), "fail  net.none")
 	assert.Contains(t, s.stdout.String(), "fix: mend it")
 
 	assert.Equal(t, 1, s.run("doctor", "--json"))
@@ -39,11 +38,7 @@ func TestDoctor(t *testing.T) {
 
 func TestDoctorStrict(t *testing.T) {
 	s := newTerminal()
-	for i := range s.report {
-		if s.report[i].Guarantee == sandbox.IPCNoHostSockets {
-			s.report[i].Enforced = false
-		}
-	}
+	s.lack(sandbox.Enforcement{Guarantee: sandbox.IPCNoHostSockets})
 	assert.Equal(t, 0, s.run("doctor"))
 	assert.Equal(t, 1, s.run("doctor", "--strict"))
 	assert.Equal(t, 0, s.run("check", "host"))
@@ -54,8 +49,8 @@ func TestDoctorStrict(t *testing.T) {
 func TestCheck(t *testing.T) {
 	s := newTerminal()
 	require.Equal(t, 0, s.run("check", "-m", "64m", "host", "prog"))
-	assert.False(t, s.ran)
-	assert.Equal(t, 64, s.profile.Limits.MemoryMB)
+	s.ranNothing(t)
+	assert.Equal(t, 64, s.backend.asked.Limits.MemoryMB)
 	assert.Contains(t, s.stdout.String(), "applied all the same: --network none")
 	assert.Equal(t, 125, s.run("check", "--privileged"))
 }
@@ -71,7 +66,7 @@ func TestProbes(t *testing.T) {
 	require.Equal(t, 0, s.run("info", "--format", "json"))
 	assert.True(t, json.Valid(s.stdout.Bytes()))
 	require.Equal(t, 0, s.run("version"))
-	assert.Equal(t, 4, s.closed)
+	assert.Equal(t, 1, s.backend.closed)
 
 	for _, args := range [][]string{{"version", "--format", "{{.Nothing}}"}, {"version", "--format", "{{"}} {
 		assert.Equal(t, 125, s.run(args...))

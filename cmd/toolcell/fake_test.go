@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/backends/native/spawner"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/test/fake"
 )
 
 // The test binary is its own spawner, as a program that embeds the backend is.
@@ -23,114 +23,103 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake is a backend that does what a test says and remembers what it was asked.
-type fake struct {
-	name    string
-	report  sandbox.Report
-	ready   error
-	run     func(context.Context, sandbox.Command) (sandbox.Result, error)
-	profile sandbox.ContainerProfile
-	command sandbox.Command
-	stdin   []byte
-	ran     bool
-	closed  int
+// backend is the scripted backend with a list of steps, which counts how often it is closed.
+type backend struct {
+	*fake.Backend
+	asked  sandbox.ContainerProfile // by Ready
+	closed int
 }
 
-func (f *fake) Name() string { return f.name }
-
-func (f *fake) Ready(_ context.Context, p sandbox.ContainerProfile) (sandbox.Report, error) {
-	f.profile = p
-	return f.report, f.ready
+func (b *backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbox.Report, error) {
+	b.asked = p
+	return b.Backend.Ready(ctx, p)
 }
 
-func (f *fake) Prepare(context.Context, sandbox.ContainerProfile) error { return nil }
-
-func (f *fake) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (sandbox.Result, error) {
-	f.profile, f.command, f.ran = p, c, true
-	if c.Stdin != nil {
-		data, err := io.ReadAll(c.Stdin)
-		if err != nil {
-			return sandbox.Result{}, err
-		}
-		f.stdin = data
-	}
-	if f.run == nil {
-		return sandbox.Result{Status: sandbox.StatusExited}, nil
-	}
-	return f.run(ctx, c)
+func (b *backend) Close() error {
+	b.closed++
+	return b.Backend.Close()
 }
 
-func (f *fake) Close() error {
-	f.closed++
-	return nil
-}
-
-// Explain makes the fake a backend with a list of steps.
-func (f *fake) Explain(_ context.Context, p sandbox.ContainerProfile, c sandbox.Command) (string, error) {
+// Explain makes it a backend with a list of steps.
+func (b *backend) Explain(_ context.Context, p sandbox.ContainerProfile, c sandbox.Command) (string, error) {
 	return fmt.Sprintf("0 exec %s in %s\n", c.Argv[0], p.Image), nil
 }
 
-// terminal runs command lines against a fake backend.
+// terminal runs command lines, each against a scripted backend of its own.
 type terminal struct {
-	*fake
-	env            map[string]string
-	stdin          string
+	// What the next command lines find.
+	env     map[string]string
+	stdin   string
+	report  sandbox.Report
+	ready   error
+	openErr error
+	reply   fake.Reply
+	during  func() // called while the program runs
+
+	// What the last one did.
 	stdout, stderr bytes.Buffer
-	config         backends.Config
+	backend        *backend
 	opened         string
-	openErr        error
+	config         backends.Config
 }
 
-func newTerminal() *terminal {
-	var full sandbox.Report
-	for _, g := range sandbox.Guarantees() {
-		full = append(full, sandbox.Enforcement{Guarantee: g, Enforced: true, Mechanism: "fake"})
-	}
-	return &terminal{fake: &fake{name: "native", report: full}, env: map[string]string{}}
-}
+func newTerminal() *terminal { return &terminal{env: map[string]string{}} }
 
 // run runs one command line and returns its exit code.
 func (s *terminal) run(args ...string) int {
-	return s.runContext(context.Background(), args...)
-}
-
-func (s *terminal) runContext(ctx context.Context, args ...string) int {
 	s.stdout.Reset()
 	s.stderr.Reset()
+	s.backend = nil
 	a := &app{
 		stdin: strings.NewReader(s.stdin), stdout: &s.stdout, stderr: &s.stderr,
 		lookupEnv: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		open: func(_ context.Context, name string, c backends.Config) (sandbox.Backend, error) {
-			s.opened, s.config = name, c
-			if s.openErr != nil {
-				return nil, s.openErr
+		open:      s.open,
+	}
+	return a.run(context.Background(), args)
+}
+
+func (s *terminal) open(_ context.Context, name string, c backends.Config) (sandbox.Backend, error) {
+	s.opened, s.config = name, c
+	if s.openErr != nil {
+		return nil, s.openErr
+	}
+	s.backend = &backend{Backend: &fake.Backend{
+		BackendName: "native", Report: s.report, ReadyErr: s.ready,
+		Handler: func(fake.Call) fake.Reply {
+			if s.during != nil {
+				s.during()
 			}
-			return s.fake, nil
+			return s.reply
 		},
-	}
-	return a.run(ctx, args)
+	}}
+	return s.backend, nil
 }
 
-// script makes the fake print and end as res says.
-func (s *terminal) script(res sandbox.Result) {
-	s.fake.run = func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
-		for _, stream := range []struct {
-			w    io.Writer
-			data []byte
-		}{{c.Stdout, res.Stdout}, {c.Stderr, res.Stderr}} {
-			if stream.w == nil {
-				continue
-			}
-			if _, err := stream.w.Write(stream.data); err != nil {
-				return sandbox.Result{}, err
-			}
+// call returns the one call that the last command line made.
+func (s *terminal) call(t *testing.T) fake.Call {
+	t.Helper()
+	require.NotNil(t, s.backend, "no backend was opened")
+	require.Len(t, s.backend.Calls(), 1)
+	return s.backend.Calls()[0]
+}
+
+// ranNothing requires that the last command line made no call.
+func (s *terminal) ranNothing(t *testing.T) {
+	t.Helper()
+	if s.backend != nil {
+		require.Empty(t, s.backend.Calls())
+	}
+}
+
+// lack makes the backend's report miss one guarantee.
+func (s *terminal) lack(e sandbox.Enforcement) {
+	for _, g := range sandbox.Guarantees() {
+		if g == e.Guarantee {
+			s.report = append(s.report, e)
+			continue
 		}
-		return res, nil
+		s.report = append(s.report, sandbox.Enforcement{Guarantee: g, Enforced: true, Mechanism: "script"})
 	}
-}
-
-func (s *terminal) fail(err error) {
-	s.fake.run = func(context.Context, sandbox.Command) (sandbox.Result, error) { return sandbox.Result{}, err }
 }
 
 // oneLine requires exactly one line on stderr and returns it.

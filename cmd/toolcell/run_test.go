@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/test/fake"
 )
 
 // The table of the README and of `toolcell run --help`.
@@ -31,13 +31,12 @@ func TestRunExitCodes(t *testing.T) {
 		{"memory", sandbox.Result{Status: sandbox.StatusOOM, ExitCode: -1}, 137},
 		{"file size", sandbox.Result{Status: sandbox.StatusFileSize, ExitCode: -1, Signal: "SIGXFSZ", SignalNumber: 25}, 153},
 		{"canceled", sandbox.Result{Status: sandbox.StatusCanceled, ExitCode: -1}, 130},
-		{"no run", sandbox.Result{}, 125},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newTerminal()
-			s.script(tc.res)
+			s.reply = fake.Reply{Result: tc.res}
 			assert.Equal(t, tc.want, s.run("run", "host", "prog"))
-			assert.Equal(t, 1, s.closed, "the backend is closed")
+			assert.Equal(t, 1, s.backend.closed, "the backend is closed")
 		})
 	}
 }
@@ -59,10 +58,10 @@ func TestRunErrors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newTerminal()
-			s.fail(tc.err)
+			s.reply = fake.Fail(tc.err)
 			assert.Equal(t, tc.want, s.run("run", "host", "x"))
 			assert.Equal(t, tc.line+"\n", s.stderr.String())
-			assert.Equal(t, 1, s.closed)
+			assert.Equal(t, 1, s.backend.closed)
 
 			assert.Equal(t, tc.want, s.run("run", "--json", "host", "x"))
 			var got struct {
@@ -94,22 +93,22 @@ func TestRunBadFlags(t *testing.T) {
 		assert.Equal(t, 125, s.run(args...), "%q", args)
 		assert.Empty(t, s.stdout.String(), "%q", args)
 		s.oneLine(t)
-		assert.False(t, s.ran, "%q", args)
+		s.ranNothing(t)
 	}
 }
 
 func TestRunPassesTheCall(t *testing.T) {
 	s := newTerminal()
 	s.stdin = "input"
-	s.script(sandbox.Result{Status: sandbox.StatusExited, Stdout: []byte("out\x1b[1m"), Stderr: []byte("err")})
+	s.reply = fake.Reply{Result: sandbox.Result{Status: sandbox.StatusExited, Stdout: []byte("out\x1b[1m"), Stderr: []byte("err")}}
 	require.Equal(t, 0, s.run("run", "-i", "--name", "c-1", "-m", "64m", "--backend", "native", "host", "prog", "-x"))
+	call := s.call(t)
 	assert.Equal(t, "native", s.opened)
-	assert.Equal(t, []string{"prog", "-x"}, s.command.Argv)
-	assert.Equal(t, "c-1", s.command.ID)
-	assert.Equal(t, "input", string(s.stdin))
-	assert.Equal(t, "input", string(s.fake.stdin))
-	assert.Equal(t, 64, s.profile.Limits.MemoryMB)
-	assert.Equal(t, "host", s.profile.Image)
+	assert.Equal(t, []string{"prog", "-x"}, call.Command.Argv)
+	assert.Equal(t, "c-1", call.Command.ID)
+	assert.Equal(t, "input", string(call.Stdin))
+	assert.Equal(t, 64, call.Profile.Limits.MemoryMB)
+	assert.Equal(t, "host", call.Profile.Image)
 	assert.Equal(t, "out\x1b[1m", s.stdout.String(), "what is no terminal gets the bytes as they are")
 	assert.Equal(t, "err", s.stderr.String())
 }
@@ -119,14 +118,13 @@ func TestRunWithoutStdin(t *testing.T) {
 	s := newTerminal()
 	s.stdin = "input"
 	require.Equal(t, 0, s.run("run", "host", "prog"))
-	assert.Nil(t, s.command.Stdin)
+	assert.Nil(t, s.call(t).Stdin)
 }
 
 func TestRunJSON(t *testing.T) {
 	s := newTerminal()
-	s.script(sandbox.Result{Backend: "native", Status: sandbox.StatusExited, ExitCode: 3, Stdout: []byte("out"), Hints: []string{"a hint"}})
+	s.reply = fake.Reply{Result: sandbox.Result{Backend: "native", Status: sandbox.StatusExited, ExitCode: 3, Stdout: []byte("out"), Hints: []string{"a hint"}}}
 	assert.Equal(t, 3, s.run("run", "--json", "-e", "HOME=/nowhere", "host", "prog"))
-	assert.Nil(t, s.command.Stdout, "output is not streamed beside the JSON")
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &got))
 	assert.Equal(t, "out", got["stdout"])
@@ -138,15 +136,15 @@ func TestRunJSON(t *testing.T) {
 // Hints speak when something went wrong; a success stays quiet for programs.
 func TestRunHints(t *testing.T) {
 	s := newTerminal()
-	s.script(sandbox.Result{Status: sandbox.StatusOOM, ExitCode: -1, Hints: []string{"out of memory at 512 MiB"}})
+	s.reply = fake.Reply{Result: sandbox.Result{Status: sandbox.StatusOOM, ExitCode: -1, Hints: []string{"out of memory at 512 MiB"}}}
 	s.run("run", "host", "prog")
 	assert.Equal(t, "toolcell: out of memory at 512 MiB\n", s.stderr.String())
 
-	s.script(sandbox.Result{Status: sandbox.StatusExited, Hints: []string{"unimportant"}})
+	s.reply = fake.Reply{Result: sandbox.Result{Status: sandbox.StatusExited, Hints: []string{"unimportant"}}}
 	s.run("run", "host", "prog")
 	assert.Empty(t, s.stderr.String())
 
-	s.script(sandbox.Result{Status: sandbox.StatusExited, Stdout: []byte("abc"), StdoutTruncated: true, StdoutBytes: 9})
+	s.reply = fake.Reply{Result: sandbox.Result{Status: sandbox.StatusExited, Stdout: []byte("abc"), StdoutTruncated: true, StdoutBytes: 9}}
 	s.run("run", "host", "prog")
 	assert.Equal(t, "toolcell: stdout is cut: 3 of 9 bytes; --output-limit keeps more\n", s.stderr.String())
 }
@@ -156,7 +154,7 @@ func TestRunDropsForeignEnvironment(t *testing.T) {
 	s := newTerminal()
 	s.env["PATH"] = "/opt/x:/home/me/bin"
 	s.run("run", "-e", "PATH", "-e", "HOME=/root", "-e", "TMPDIR=/tmp/x", "-e", "A=1", "host", "prog")
-	assert.Equal(t, []string{"TMPDIR=/tmp/x", "A=1"}, s.command.Env)
+	assert.Equal(t, []string{"TMPDIR=/tmp/x", "A=1"}, s.call(t).Command.Env)
 }
 
 func TestForeign(t *testing.T) {
@@ -198,16 +196,11 @@ func TestForeign(t *testing.T) {
 func TestRunSignals(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		s := newTerminal()
-		s.fake.run = func(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
+		s.reply = fake.Reply{Block: true}
+		s.during = func() {
 			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Signal(sig)
-			}
-			if err != nil {
-				return sandbox.Result{}, err
-			}
-			<-ctx.Done()
-			return sandbox.Result{Status: sandbox.StatusCanceled, ExitCode: -1}, nil
+			require.NoError(t, err)
+			require.NoError(t, self.Signal(sig))
 		}
 		assert.Equal(t, want, s.run("run", "host", "prog"), sig.String())
 	}
@@ -243,7 +236,7 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, 0, s.run("run", "host", "true"), s.stderr.String())
 	assert.Equal(t, map[string]string{"app": "/srv/app"}, s.config.Native.Images)
 	assert.Equal(t, []sandbox.Waiver{{Guarantee: sandbox.LimitCPU, Reason: file}}, s.config.Native.Waivers)
-	assert.Equal(t, []sandbox.Guarantee{sandbox.IPCNoHostSockets}, s.profile.Require)
+	assert.Equal(t, []sandbox.Guarantee{sandbox.IPCNoHostSockets}, s.call(t).Profile.Require)
 	assert.Equal(t, []string{file}, s.config.Native.Protected)
 
 	for name, text := range map[string]string{
