@@ -76,6 +76,10 @@ func openAbove(path string) (*os.File, error) {
 	}
 	defer f.Close()
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, firstFree)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMFILE) {
+		// fcntl(2): EINVAL says that the limit is below firstFree, EMFILE that everything up to it is taken.
+		return nil, unavailable("find the spawner", os.NewSyscallError("fcntl", err), "raise the limit on open files (RLIMIT_NOFILE, ulimit -n); 1024 is enough for most callers")
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}

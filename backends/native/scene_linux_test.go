@@ -63,6 +63,8 @@ type verdict struct {
 	Stdout, Stderr        string
 	Report                sandbox.Report
 	Children, Descriptors int
+	// Open lists what is open when it is more than before.
+	Open []string
 }
 
 // act plays the scene of the file at path and never returns.
@@ -157,6 +159,9 @@ func (s *scene) play() verdict {
 	}
 	v.Descriptors = settled(func() int { return descriptors() - before })
 	v.Children = settled(children)
+	if v.Descriptors > 0 {
+		v.Open = openFiles()
+	}
 	return v
 }
 
@@ -196,21 +201,22 @@ func settled(count func() int) int {
 }
 
 // descriptors counts the open ones, the runtime's own event queue and wake-up among them.
-func descriptors() int {
+func descriptors() int { return len(openFiles()) }
+
+func openFiles() []string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return -1
+		return nil
 	}
-	n := 0
+	var out []string
 	for _, e := range entries {
 		// The runtime opens its epoll set with the first file that can be polled, and keeps it.
 		link, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err != nil || link == "anon_inode:[eventpoll]" || link == "anon_inode:[eventfd]" {
-			continue
+		if err == nil && link != "anon_inode:[eventpoll]" && link != "anon_inode:[eventfd]" {
+			out = append(out, e.Name()+" "+link)
 		}
-		n++
 	}
-	return n
+	return out
 }
 
 // children counts this process's children, whichever thread has them.
@@ -267,7 +273,7 @@ func openDir(t *testing.T) string {
 func (v verdict) nothingLeft(t *testing.T) {
 	t.Helper()
 	assert.Zero(t, v.Children, "children of the helper")
-	assert.Zero(t, v.Descriptors, "descriptors more than before")
+	assert.Zero(t, v.Descriptors, "descriptors more than before: %q", v.Open)
 	assert.Zero(t, settled(func() int { return len(running(helperProgram)) }), "processes of the helper's program")
 }
 

@@ -108,6 +108,12 @@ func (s *source) clone(withUserNS func(func(*os.File) error) error) error {
 		flags, setFlags = flags|unix.AT_RECURSIVE, setFlags|unix.AT_RECURSIVE
 	}
 	fd, err := unix.OpenTree(int(s.handle.Fd()), "", flags)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: op, Guarantee: sandbox.PrivNonroot, Cause: os.NewSyscallError("open_tree", err),
+			Fix: "a mount of root's is mapped to the sandbox's user with the new mount API: use Linux 5.12 or newer, or allow open_tree, move_mount and mount_setattr in the filter of the container this runs in",
+		}
+	}
 	if err != nil {
 		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: os.NewSyscallError("open_tree", err)}
 	}

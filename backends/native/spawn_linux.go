@@ -123,7 +123,7 @@ func startError(err error) error {
 	case errors.Is(err, unix.ENOSPC):
 		fix = "user namespaces are used up or switched off: raise the sysctl user.max_user_namespaces"
 	case errors.Is(err, unix.EPERM):
-		fix = "user namespaces are forbidden here: in a container run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined; on a host allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0); or use a container engine's backend"
+		fix = "user namespaces are forbidden here: in a container run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined; on a host allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0); or use a container engine's backend; a process in a chroot has none (user_namespaces(7))"
 	case errors.Is(err, unix.EACCES):
 		fix = "the spawner's program must be executable by all users and not on a noexec file system"
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
@@ -181,6 +181,8 @@ func spawnerFault(r wire.Reply) error {
 		fix = "the spawner and this program come from different builds: build both again"
 	case wire.StepProc:
 		fix = "a masked /proc forbids a new one: in a container run it with --security-opt systempaths=unconfined"
+	case wire.StepFork, wire.StepMaps:
+		fix = "namespaces or clone3(2) are used up or forbidden: raise the sysctls user.max_*_namespaces, or allow clone3 in the filter of the container this runs in"
 	case wire.StepPropagation, wire.StepNoNewPrivs:
 		fix = "the new user namespace has no rights: an AppArmor or SELinux policy restricts it (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for this program)"
 	}
