@@ -89,7 +89,11 @@ func TestOOMEvent(t *testing.T) {
 func readable(t *testing.T, f *os.File) bool {
 	t.Helper()
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
+	var n int
+	err := restart(func() (err error) {
+		n, err = unix.Poll(fds, 0)
+		return err
+	})
 	require.NoError(t, err)
 	return n == 1
 }
