@@ -74,10 +74,10 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 			own++
 		}
 	}
-	if len(fds) < 1+own || len(fds)-own+1 > plan.MaxFDs {
+	if len(fds) < 2+own || len(fds)-own+1 > plan.MaxFDs {
 		return nil, unix.EINVAL
 	}
-	next := 1
+	next := 2
 	if flags&wire.FlagCPUFile != 0 {
 		c.cpuFile = fds[next]
 		next++
@@ -86,7 +86,7 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 		c.oom = fds[next]
 		next++
 	}
-	return append(fds[:1:1], fds[next:]...), nil
+	return append(fds[:2:2], fds[next:]...), nil
 }
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.
@@ -148,9 +148,11 @@ func (l *loop) add(c *call) error {
 	return nil
 }
 
-// unwatch closes a descriptor, which also takes it out of the epoll set.
+// unwatch takes a descriptor out of the epoll set and closes it. Closing alone would not do: the set knows open files,
+// not descriptors (epoll(7)), and the caller has the out-of-memory event open too, a child just forked even all of them.
 func (l *loop) unwatch(fd *int) {
 	if *fd >= 0 {
+		_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, *fd, nil) // only ENOENT, of one that was never watched
 		_ = unix.Close(*fd)
 		*fd = -1
 	}
@@ -208,9 +210,12 @@ func (l *loop) finish(slot int, c *call) error {
 		return err
 	}
 	c.reply.InitStatus = uint32(status)
+	for _, fd := range []*int{&c.pidfd, &c.channel, &c.oom} {
+		l.unwatch(fd)
+	}
 	c.close()
 	l.calls[slot] = nil
-	l.free = append(l.free, slot)
+	l.ended = append(l.ended, slot)
 	delete(l.byID, c.id)
 	return l.send(&c.reply, -1)
 }

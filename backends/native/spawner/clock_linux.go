@@ -2,6 +2,7 @@ package spawner
 
 import (
 	"bytes"
+	"math"
 	"runtime"
 	"strconv"
 	"time"
@@ -17,6 +18,8 @@ const (
 	minCheck = 10 * time.Millisecond
 	// backlogWait is how soon a caller without room is tried again.
 	backlogWait = 20 * time.Millisecond
+	// longest is the longest wait for a time that is far away; epoll_wait(2) takes an int of milliseconds.
+	longest = time.Hour
 	// never is a wait that ends by an event only.
 	never = -1
 )
@@ -41,7 +44,7 @@ func (l *loop) timeout(now time.Time) int {
 		return never
 	}
 	// Rounded up: waking a fraction early would only spin.
-	return int(max(0, (next.Sub(now)+time.Millisecond-1)/time.Millisecond))
+	return int(max(0, (min(next.Sub(now), longest)+time.Millisecond-1)/time.Millisecond))
 }
 
 // expire kills what has reached its deadline or used up its CPU time.
@@ -98,7 +101,7 @@ func parseCPU(data []byte) (time.Duration, bool) {
 		line, unit = rest, time.Microsecond
 	}
 	n, err := strconv.ParseInt(string(line), 10, 64)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n > math.MaxInt64/int64(unit) {
 		return 0, false
 	}
 	return time.Duration(n) * unit, true

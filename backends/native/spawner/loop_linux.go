@@ -25,7 +25,9 @@ type loop struct {
 	epoll int
 	calls []*call
 	byID  map[uint64]int
-	free  []int
+	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
+	// there may be another one for the call that had it.
+	free, ended []int
 	// backlog holds replies that a stopped caller had no room for.
 	backlog []backlogged
 	buf     [512]byte
@@ -70,6 +72,7 @@ func (l *loop) run() error {
 				return err
 			}
 		}
+		l.free, l.ended = append(l.free, l.ended...), l.ended[:0]
 		if err := l.flush(); err != nil {
 			return err
 		}

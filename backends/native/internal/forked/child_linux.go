@@ -27,7 +27,11 @@ func run(r *Request) {
 	if errno := placeDescriptors(r); errno != 0 {
 		fault(uintptr(r.FDs[0]), StepDescriptors, errno)
 	}
-	base, errno := mapPlan()
+	base, errno := mapPlan(plan.PlanFD)
+	if errno != 0 {
+		fault(plan.ChannelFD, StepMap, errno)
+	}
+	program, errno := mapPlan(plan.ProgramFD)
 	if errno != 0 {
 		fault(plan.ChannelFD, StepMap, errno)
 	}
@@ -37,7 +41,7 @@ func run(r *Request) {
 			fault(plan.ChannelFD, uint32(i), errno)
 		}
 	}
-	reap(start(base))
+	reap(start(program))
 }
 
 // placeDescriptors brings the request's descriptors to plan.ChannelFD and the places behind it, and closes everything
@@ -48,7 +52,7 @@ func run(r *Request) {
 //go:norace
 func placeDescriptors(r *Request) syscall.Errno {
 	n := r.N
-	if n < 2 || n > plan.MaxFDs {
+	if n < 3 || n > plan.MaxFDs {
 		return syscall.EINVAL
 	}
 	for i := 0; i < n; i++ {
@@ -77,17 +81,17 @@ func closeRange(first, last uintptr) syscall.Errno {
 	return errno
 }
 
-// mapPlan maps the plan privately, so that it can be written to, and turns the offsets in it into addresses.
+// mapPlan maps a plan privately, so that it can be written to, and turns the offsets in it into addresses.
 //
 //go:nosplit
 //go:norace
-func mapPlan() (base unsafe.Pointer, errno syscall.Errno) {
-	size, _, errno := syscall.RawSyscall6(syscall.SYS_LSEEK, plan.PlanFD, 0, 2 /* SEEK_END */, 0, 0, 0)
+func mapPlan(fd uintptr) (base unsafe.Pointer, errno syscall.Errno) {
+	size, _, errno := syscall.RawSyscall6(syscall.SYS_LSEEK, fd, 0, 2 /* SEEK_END */, 0, 0, 0)
 	if errno != 0 {
 		return nil, errno
 	}
 	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, 0, size,
-		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE, plan.PlanFD, 0)
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE, fd, 0)
 	if errno != 0 {
 		return nil, errno
 	}
@@ -100,7 +104,7 @@ func mapPlan() (base unsafe.Pointer, errno syscall.Errno) {
 		at := (*uint64)(unsafe.Add(base, load32(base, relocs+4*i)))
 		*at += uint64(addr)
 	}
-	_, _, errno = syscall.RawSyscall6(syscall.SYS_CLOSE, plan.PlanFD, 0, 0, 0, 0, 0)
+	_, _, errno = syscall.RawSyscall6(syscall.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
 	return base, errno
 }
 
@@ -240,6 +244,7 @@ func reap(program uintptr) {
 		rec = Record{Kind: RecordExited, Status: status, Survivors: survivors()}
 		usage(&rec)
 		send(plan.ChannelFD, &rec)
+		program = 0 // no process any more, should an orphan get its pid
 	}
 }
 
