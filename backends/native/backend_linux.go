@@ -31,6 +31,7 @@ type Backend struct {
 	memfdNoexec bool
 
 	userNS  userNSCache
+	shapes  shapeCache
 	images  imageCache
 	running sync.WaitGroup
 
@@ -65,6 +66,9 @@ func (b *Backend) open(ctx context.Context) error {
 		}
 	}
 	program, err := openSpawner(b.config.Spawner)
+	if own := (*sandbox.Error)(nil); errors.As(err, &own) {
+		return err
+	}
 	if err != nil {
 		return unavailable("find the spawner", err, "set the spawner's path, put "+spawnerName+" beside this program, or call spawner.Main first thing in main")
 	}
@@ -207,13 +211,13 @@ type imageCache struct {
 }
 
 type imageEntry struct {
-	image rootfs.Image
+	image *rootfs.Image
 	until time.Time
 }
 
 const imageLife = 5 * time.Second
 
-func (c *imageCache) get(name string, config Config) (rootfs.Image, error) {
+func (c *imageCache) get(name string, config Config) (*rootfs.Image, error) {
 	if name == "" {
 		name = imageHost
 	}
@@ -227,13 +231,13 @@ func (c *imageCache) get(name string, config Config) (rootfs.Image, error) {
 		err = showsProtected(image, config.Protected)
 	}
 	if err != nil {
-		return rootfs.Image{}, err
+		return nil, err
 	}
 	if c.entries == nil {
 		c.entries = make(map[string]imageEntry)
 	}
-	c.entries[name] = imageEntry{image: image, until: time.Now().Add(imageLife)}
-	return image, nil
+	c.entries[name] = imageEntry{image: &image, until: time.Now().Add(imageLife)}
+	return &image, nil
 }
 
 // imageHost is the image that is this machine's own programs.

@@ -32,15 +32,16 @@ type call struct {
 	report  sandbox.Report
 	// offset is the sandbox's id in the spawner's namespace; 0, the caller's own, for an ordinary user.
 	offset  uint32
-	image   rootfs.Image
+	image   *rootfs.Image
 	sources []*source
 	// interpreters are the profile's own, outside the image.
 	interpreters interpreters
 	group        *cgroup.Group
 	spec         confine.Spec
+	program      plan.Program
 	plan         *plan.Plan
 	request      wire.Request
-	// files go to the spawner in this order; the first of them is the plan.
+	// files go to the spawner in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
 	// theirs are the sandbox's ends of the pipes, closed once they are sent.
 	theirs         []*os.File
@@ -145,7 +146,9 @@ func (k *call) imageMounts() []sandbox.Mount {
 	for _, b := range k.image.Binds {
 		out = append(out, sandbox.Mount{Source: b.Source, Target: b.Target, Exec: b.Exec, Recursive: b.Recursive})
 	}
-	k.image.Binds = nil
+	bare := *k.image
+	bare.Binds = nil
+	k.image = &bare
 	return out
 }
 
@@ -222,15 +225,18 @@ func (k *call) compile() error {
 	if err := k.specify(); err != nil {
 		return err
 	}
-	var err error
-	if k.plan, err = confine.Compile(k.spec); err != nil {
+	shape, err := k.b.shapes.get(k.spec)
+	if err != nil {
 		return k.setup("compile the plan", err)
 	}
-	file, err := sealed(k.plan)
+	k.plan, k.files[0] = shape.plan, shape.file
+	data, err := plan.Encode(k.program)
 	if err != nil {
-		return k.setup("seal the plan", err)
+		return k.setup("encode the program", err)
 	}
-	k.files[0] = file
+	if k.files[1], err = sealed(data); err != nil {
+		return k.setup("seal the program", err)
+	}
 	return nil
 }
 
@@ -261,7 +267,7 @@ func (k *call) specify() error {
 		argv = append([]string{exe}, argv[1:]...) // as the shim would have started it
 	}
 	path, _ := lookup(env, "PATH")
-	s.Program = plan.Program{Paths: rootfs.Candidates(argv[0], path), Argv: argv, Env: env}
+	k.program = plan.Program{Paths: rootfs.Candidates(argv[0], path), Argv: argv, Env: env}
 	if s.Seccomp, err = seccompProgram(k.profile, runtime.GOARCH); err != nil {
 		return err
 	}
@@ -278,7 +284,7 @@ func (k *call) specify() error {
 const hostname = "sandbox"
 
 func (k *call) placeFiles() {
-	k.files = []*os.File{nil}
+	k.files = []*os.File{nil, nil}
 	if k.group != nil && k.group.CPUUsage() != nil {
 		k.request.Flags |= wire.FlagCPUFile
 		k.files = append(k.files, k.group.CPUUsage())
@@ -320,9 +326,9 @@ func (k *call) sent() {
 		f.Close()
 	}
 	k.theirs = nil
-	if len(k.files) > 0 && k.files[0] != nil {
-		k.files[0].Close()
-		k.files[0] = nil
+	if len(k.files) > 1 && k.files[1] != nil {
+		k.files[1].Close()
+		k.files[1] = nil
 	}
 	for _, s := range k.sources {
 		s.close()

@@ -11,7 +11,7 @@ import (
 
 // environment is the program's: the sandbox's own variables, then the image's, the profile's and the command's, the
 // later winning. Nothing is taken from the caller.
-func environment(id rootfs.Identity, image rootfs.Image, p sandbox.ContainerProfile, c sandbox.Command) []string {
+func environment(id rootfs.Identity, image *rootfs.Image, p sandbox.ContainerProfile, c sandbox.Command) []string {
 	var out []string
 	at := make(map[string]int)
 	for _, list := range [][]string{rootfs.Environment(id, image.Path), image.Env, p.Env, c.Env} {
@@ -74,7 +74,8 @@ func resolveInterpreters(paths, protected []string) (interpreters, error) {
 
 // addTo puts the links, and the directories they are in, into an image, and the programs first in its PATH, as an
 // activated virtual environment does.
-func (i interpreters) addTo(image rootfs.Image) rootfs.Image {
+func (i interpreters) addTo(shared *rootfs.Image) *rootfs.Image {
+	image := *shared
 	if len(i.links) > 0 {
 		image.Links, image.Dirs = slices.Clone(image.Links), slices.Clone(image.Dirs)
 	}
@@ -83,7 +84,7 @@ func (i interpreters) addTo(image rootfs.Image) rootfs.Image {
 		image.Dirs = withParents(image.Dirs, l.Path)
 	}
 	image.Path = strings.Join(append(slices.Clone(i.dirs), image.Path), ":")
-	return image
+	return &image
 }
 
 // withParents adds the directories above a path to a list, topmost first.

@@ -125,7 +125,7 @@ func (l *lane) userNS(id uint64, waiting *os.File, m idMap) (*os.File, error) {
 		Kind: wire.RequestUserNS, ID: id, Namespaces: newUser,
 		InsideUID: m.uid, InsideGID: m.gid, OutsideUID: m.outside, OutsideGID: m.outside,
 	}
-	ch, err := l.request(&req, []*os.File{waiting})
+	ch, err := l.request(&req, []*os.File{waiting, waiting})
 	if err != nil {
 		return nil, err
 	}

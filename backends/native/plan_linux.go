@@ -2,18 +2,69 @@ package native
 
 import (
 	"os"
+	"reflect"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
 	"github.com/soulacy/toolcell/backends/native/internal/plan"
 )
 
-// sealed puts an encoded plan into a memfd that nobody can change any more.
-func sealed(p *plan.Plan) (*os.File, error) {
+// shape is the compiled plan of a specification, sealed in memory. Calls with the same specification share it; what
+// they run comes beside it.
+type shape struct {
+	spec confine.Spec
+	plan *plan.Plan
+	file *os.File
+}
+
+// shapeCache keeps the shapes used last. A shape that is dropped may still be on its way to a spawner, so its memory
+// goes when nobody refers to it any more.
+type shapeCache struct {
+	mu   sync.Mutex
+	list []*shape // the one used last comes first
+}
+
+const maxShapes = 16
+
+func (c *shapeCache) get(spec confine.Spec) (*shape, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.list {
+		if reflect.DeepEqual(s.spec, spec) {
+			copy(c.list[1:], c.list[:i])
+			c.list[0] = s
+			s.spec = spec // equal, and what it points to is quicker to compare with the next one
+			return s, nil
+		}
+	}
+	s, err := newShape(spec)
+	if err != nil {
+		return nil, err
+	}
+	c.list = append([]*shape{s}, c.list[:min(len(c.list), maxShapes-1)]...)
+	return s, nil
+}
+
+func newShape(spec confine.Spec) (*shape, error) {
+	p, err := confine.Compile(spec)
+	if err != nil {
+		return nil, err
+	}
 	data, err := p.Encode()
 	if err != nil {
 		return nil, err
 	}
+	f, err := sealed(data)
+	if err != nil {
+		return nil, err
+	}
+	return &shape{spec: spec, plan: p, file: f}, nil
+}
+
+// sealed puts an encoded plan into a memfd that nobody can change any more.
+func sealed(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)

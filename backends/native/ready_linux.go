@@ -40,5 +40,5 @@ func (b *Backend) Explain(ctx context.Context, p sandbox.ContainerProfile, c san
 		return "", err
 	}
 	defer k.close()
-	return k.plan.String(), nil
+	return k.plan.String() + k.program.String(), nil
 }

@@ -65,7 +65,11 @@ func (c *userNSCache) init() error {
 	if err != nil {
 		return err
 	}
-	c.waiting, err = sealed(p)
+	data, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	c.waiting, err = sealed(data)
 	return err
 }
 

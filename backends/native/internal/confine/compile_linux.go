@@ -18,7 +18,7 @@ type compiler struct {
 	spec Spec
 }
 
-// Compile returns the plan of s.
+// Compile returns the plan of s. The program is not part of it: it comes beside the plan (see [plan.Encode]).
 func Compile(s Spec) (*plan.Plan, error) {
 	c := &compiler{spec: s}
 	for _, part := range []func(){
@@ -28,7 +28,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	} {
 		part()
 	}
-	return c.Plan(s.Program)
+	return c.Shape()
 }
 
 // Waiting returns the plan of a process that does nothing until it is killed, for the namespaces it lives in.

@@ -12,11 +12,10 @@
 package confine
 
 import (
-	"github.com/soulacy/toolcell/backends/native/internal/plan"
 	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 )
 
-// Spec is one call, with everything about the host already found out.
+// Spec is one call but for its program, with everything about the host already found out.
 type Spec struct {
 	// Kernel is what the running kernel can.
 	Kernel Kernel
@@ -24,8 +23,8 @@ type Spec struct {
 	Identity rootfs.Identity
 	// DropGroups says that supplementary groups can be dropped: the spawner belongs to root.
 	DropGroups bool
-	// Image is the root.
-	Image rootfs.Image
+	// Image is the root. It is shared and never changed.
+	Image *rootfs.Image
 	// Mounts are the declared mounts, sorted by target.
 	Mounts []Mount
 	// Scratch are the writable tmpfs.
@@ -40,8 +39,6 @@ type Spec struct {
 	Seccomp []byte
 	// FDs says where the call's descriptors are.
 	FDs FDs
-	// Program is what to start.
-	Program plan.Program
 }
 
 // Kernel is what the running kernel can, found out by trying.

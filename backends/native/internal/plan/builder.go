@@ -167,7 +167,7 @@ func (b *Builder) add(s Step, opts []Option) {
 	b.plan.steps = append(b.plan.steps, s)
 }
 
-// Program is what the plan starts after its last step.
+// Program is what is started after the last step.
 type Program struct {
 	// Paths are tried in order, as execvp(3) does.
 	Paths []string
@@ -175,15 +175,33 @@ type Program struct {
 	Argv, Env []string
 }
 
+// Shape ends the building of a plan that names no program, and returns the checked plan. One shape serves many calls:
+// the program comes beside it, as a plan of its own without steps (see [Encode]).
+func (b *Builder) Shape() (*Plan, error) { return b.finish(Program{}) }
+
 // Plan ends the building: it adds the program and returns the checked plan.
 func (b *Builder) Plan(prog Program) (*Plan, error) {
 	if len(prog.Paths) == 0 || len(prog.Argv) == 0 {
 		b.fail("no program")
 	}
+	b.plan.start = fmt.Sprintf("execve(%q, %d arguments, %d variables)", prog.Paths, len(prog.Argv), len(prog.Env))
+	return b.finish(prog)
+}
+
+// Encode returns the encoded plan without steps that holds a program.
+func Encode(prog Program) ([]byte, error) {
+	var b Builder
+	p, err := b.Plan(prog)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode()
+}
+
+func (b *Builder) finish(prog Program) (*Plan, error) {
 	b.plan.paths = b.vector(prog.Paths)
 	b.plan.argv = b.vector(prog.Argv)
 	b.plan.env = b.vector(prog.Env)
-	b.plan.start = fmt.Sprintf("execve(%q, %d arguments, %d variables)", prog.Paths, len(prog.Argv), len(prog.Env))
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -49,11 +49,13 @@ const (
 const (
 	// ChannelFD is the socket to the spawner.
 	ChannelFD = 3
-	// PlanFD is the plan itself; it is closed once it is mapped.
-	PlanFD = 4
+	// PlanFD is the plan and ProgramFD the program, a plan of its own without steps; both are closed once they are
+	// mapped.
+	PlanFD    = 4
+	ProgramFD = 5
 	// FirstFD is the first of the descriptors that came with the request, in their order.
-	FirstFD = 5
-	// MaxFDs is how many descriptors a request may bring, the plan's own included.
+	FirstFD = 6
+	// MaxFDs is how many descriptors a request may bring, those of the plans included.
 	MaxFDs = 120
 )
 

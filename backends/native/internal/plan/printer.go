@@ -14,7 +14,9 @@ func (p *Plan) WriteTo(w io.Writer) (int64, error) {
 	for i, s := range p.steps {
 		fmt.Fprintf(&b, "%3d  %-22s %s\n", i, s.Guarantee, s.text())
 	}
-	fmt.Fprintf(&b, "%3d  %-22s %-100s # the program, in a process of its own\n", len(p.steps), "", p.start)
+	if p.start != "" {
+		fmt.Fprintf(&b, "%3d  %-22s %-100s # the program, in a process of its own\n", len(p.steps), "", p.start)
+	}
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
 }
@@ -24,6 +26,11 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	_, _ = p.WriteTo(&b) // a strings.Builder takes everything
 	return b.String()
+}
+
+// String shows the program as the line after a shape's last step.
+func (p Program) String() string {
+	return fmt.Sprintf("     %-22s execve(%q, %d arguments, %d variables) # the program, in a process of its own\n", "", p.Paths, len(p.Argv), len(p.Env))
 }
 
 // text is the step as a line: the call and, behind a mark, what it is for.

@@ -54,7 +54,7 @@ func (h *Hello) Check(build [32]byte) error {
 
 // The kinds of request.
 const (
-	// RequestRun starts a call. The descriptors are the plan, then the CPU usage file and the out-of-memory event when
+	// RequestRun starts a call. The descriptors are the plan and the program, then the CPU usage file and the out-of-memory event when
 	// their flags are set, then what the plan expects from plan.FirstFD on.
 	RequestRun = iota + 1
 	// RequestKill kills the call.

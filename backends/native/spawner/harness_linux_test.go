@@ -1,0 +1,241 @@
+package spawner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// helperVariable makes this test program a helper, whose name is the value.
+const helperVariable = "TOOLCELL_TEST_SPAWNER_HELPER"
+
+// patience bounds every wait for what must happen. It is no measure of anything.
+const patience = 20 * time.Second
+
+// TestMain lets the test program be its own spawner, and its own helpers.
+func TestMain(m *testing.M) {
+	Main()
+	if name := os.Getenv(helperVariable); name != "" {
+		if err := helpers()[name](); err != nil {
+			fmt.Fprintln(os.Stderr, name+":", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// peer is the caller's end of a spawner under test.
+type peer struct {
+	fd  int
+	cmd *exec.Cmd
+}
+
+// socketpair returns both ends of a spawner's socket.
+func socketpair() (ours int, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, nil, err
+	}
+	return pair[0], os.NewFile(uintptr(pair[1]), "spawner"), nil
+}
+
+// startPeer starts a spawner whose first message is hello.
+func startPeer(hello []byte, prepare func(theirs *os.File) error) (*peer, error) {
+	ours, theirs, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	if prepare != nil {
+		if err := prepare(theirs); err != nil {
+			return nil, err
+		}
+	}
+	if err := unix.Sendto(ours, hello, 0, nil); err != nil {
+		return nil, err
+	}
+	self, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return nil, err
+	}
+	caller := os.NewFile(uintptr(self), "caller")
+	defer caller.Close()
+	p := &peer{fd: ours}
+	p.cmd = &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"spawner"}, Env: []string{}, Dir: "/", Stderr: os.Stderr,
+		ExtraFiles: []*os.File{theirs, caller}, SysProcAttr: attributes(),
+	}
+	return p, p.cmd.Start()
+}
+
+// attributes are those with which the native backend starts a spawner. The ids are far from the backend's own range.
+func attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Setsid: true}
+	base, count := os.Getuid(), 1
+	if os.Geteuid() == 0 {
+		base, count = 2100000000, 16
+		a.GidMappingsEnableSetgroups = true
+		a.AmbientCaps = []uintptr{unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN}
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: count}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: base, Size: count}}
+	if os.Geteuid() != 0 {
+		a.GidMappings[0].HostID = os.Getgid()
+	}
+	return a
+}
+
+// ready starts a spawner and takes its ReplyReady.
+func ready(prepare func(*os.File) error) (*peer, error) {
+	hello := wire.NewHello(wire.Build())
+	p, err := startPeer(wire.Bytes(&hello), prepare)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.receive()
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind != wire.ReplyReady {
+		return nil, fmt.Errorf("first reply %+v", r)
+	}
+	return p, nil
+}
+
+// newPeer is a spawner that ends with the test.
+func newPeer(t *testing.T) *peer {
+	t.Helper()
+	p, err := ready(nil)
+	require.NoError(t, err)
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *peer) close() {
+	_ = unix.Close(p.fd)
+	_ = p.cmd.Wait()
+}
+
+// receive waits for a reply. Its error matches os.ErrDeadlineExceeded when there is none.
+func (p *peer) receive() (wire.Reply, error) {
+	var r wire.Reply
+	if err := waitReadable(p.fd); err != nil {
+		return r, err
+	}
+	n, _, err := unix.Recvfrom(p.fd, wire.Bytes(&r), 0)
+	if err == nil && n != len(wire.Bytes(&r)) {
+		err = fmt.Errorf("a reply of %d bytes", n)
+	}
+	return r, err
+}
+
+func waitReadable(fd int) error {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience/time.Millisecond))
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+	return os.ErrDeadlineExceeded
+}
+
+func (p *peer) reply(t *testing.T) wire.Reply {
+	t.Helper()
+	r, err := p.receive()
+	require.NoError(t, err)
+	return r
+}
+
+func (p *peer) send(r *wire.Request, fds ...int) error {
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	return unix.Sendmsg(p.fd, wire.Bytes(r), oob, nil, unix.MSG_NOSIGNAL)
+}
+
+// program is a plan that starts a program once the identity maps are written; nothing confines it. Its output goes to
+// the first descriptor after the plan, if stdout is set.
+func program(stdout bool, argv ...string) (*plan.Plan, error) {
+	var b plan.Builder
+	b.Wait("the identity", plan.ChannelFD, b.Buffer(1, ""))
+	if stdout {
+		b.Call("stdout", plan.Dup3, []plan.Arg{plan.FD(plan.FirstFD), plan.FD(1), plan.Num(0)}, plan.Want(1))
+	}
+	return b.Plan(plan.Program{Paths: []string{argv[0]}, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}})
+}
+
+// sealed is a plan in a memfd, as a request carries it.
+func sealed(p *plan.Plan) (int, error) {
+	data, err := p.Encode()
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	_, err = unix.Write(fd, data)
+	return fd, err
+}
+
+// runRequest is a request with a deadline and a CPU budget that no test reaches unless it means to.
+func runRequest(id uint64) *wire.Request {
+	return &wire.Request{
+		Kind: wire.RequestRun, ID: id, Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
+		Timeout: int64(time.Hour), CPU: int64(time.Hour),
+	}
+}
+
+// run sends a request for a program.
+func (p *peer) run(req *wire.Request, argv ...string) error {
+	pl, err := program(false, argv...)
+	if err != nil {
+		return err
+	}
+	fd, err := sealed(pl)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return p.send(req, fd)
+}
+
+// alive lists the processes whose command line has the mark in it, seen from here.
+func alive(mark string) []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	var out []string
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err == nil && strings.Contains(string(data), mark) {
+			out = append(out, strings.Split(f, "/")[2])
+		}
+	}
+	return out
+}
+
+// eventually waits for what must become true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		require.False(t, time.Now().After(end), "%s: not after %s", what, patience)
+	}
+}
+
+// mark is an argument of sleep(1) that no other process has: many hours, with a fraction of its own.
+func mark(t *testing.T) string {
+	return fmt.Sprintf("98765.%d%d", os.Getpid(), time.Now().UnixNano())
+}
