@@ -32,7 +32,7 @@ func openDir(name string) (dir, error) {
 // isCgroup reports an error unless the file system is cgroup or cgroup2.
 func (d dir) isCgroup() error {
 	var st unix.Statfs_t
-	err := restart(func() error { return unix.Fstatfs(int(d.root.Fd()), &st) })
+	err := d.control(func(fd int) error { return unix.Fstatfs(fd, &st) })
 	if err == nil && st.Type != unix.CGROUP_SUPER_MAGIC && st.Type != unix.CGROUP2_SUPER_MAGIC {
 		err = unix.ENOTSUP
 	}
@@ -61,9 +61,22 @@ func restart(f func() error) error {
 	}
 }
 
+// control calls f with the open directory, which a Close elsewhere cannot turn into another file meanwhile.
+func (d dir) control(f func(fd int) error) error {
+	conn, err := d.root.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var result error
+	err = conn.Control(func(fd uintptr) {
+		result = restart(func() error { return f(int(fd)) })
+	})
+	return join(err, result)
+}
+
 func (d dir) openat(name string, flags int) (fd int, err error) {
-	err = restart(func() (err error) {
-		fd, err = unix.Openat(int(d.root.Fd()), path.Join(d.rel, name), flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	err = d.control(func(at int) (err error) {
+		fd, err = unix.Openat(at, path.Join(d.rel, name), flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		return err
 	})
 	if err != nil {
@@ -159,8 +172,8 @@ func (d dir) readOptional(name string) (*int64, error) {
 
 // has reports whether a file exists.
 func (d dir) has(name string) (bool, error) {
-	err := restart(func() error {
-		return unix.Faccessat(int(d.root.Fd()), path.Join(d.rel, name), unix.F_OK, 0)
+	err := d.control(func(at int) error {
+		return unix.Faccessat(at, path.Join(d.rel, name), unix.F_OK, 0)
 	})
 	if errors.Is(err, unix.ENOENT) {
 		return false, nil
@@ -172,7 +185,7 @@ func (d dir) has(name string) (bool, error) {
 }
 
 func (d dir) mkdir() error {
-	err := restart(func() error { return unix.Mkdirat(int(d.root.Fd()), d.rel, 0o755) })
+	err := d.control(func(at int) error { return unix.Mkdirat(at, d.rel, 0o755) })
 	if err != nil {
 		return d.fail("mkdir", "", err)
 	}
@@ -181,7 +194,7 @@ func (d dir) mkdir() error {
 
 // rmdir removes the directory. That it is gone already is no error.
 func (d dir) rmdir() error {
-	err := restart(func() error { return unix.Unlinkat(int(d.root.Fd()), d.rel, unix.AT_REMOVEDIR) })
+	err := d.control(func(at int) error { return unix.Unlinkat(at, d.rel, unix.AT_REMOVEDIR) })
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
 		return d.fail("rmdir", "", err)
 	}

@@ -5,7 +5,7 @@
 // # Roles
 //
 // The caller's process owns the [Manager]. It opens every cgroup.procs file itself, because the kernel checks a write
-// there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit 1756d7994ad8). A
+// there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit e57457641613). A
 // sandbox's first process attaches itself by writing "0" to those descriptors before it allocates anything, so there is
 // no moment in which it runs unlimited. The spawner holds no right on any cgroup.
 //

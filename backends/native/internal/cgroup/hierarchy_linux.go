@@ -168,7 +168,7 @@ func (h *hierarchy) set(d dir, l Limits) error {
 
 // lock takes the directory for this instance. It answers EWOULDBLOCK when another process sweeps at this moment.
 func (d dir) lock() error {
-	err := restart(func() error { return unix.Flock(int(d.root.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	err := d.control(func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if err != nil {
 		return d.fail("flock", "", err)
 	}

@@ -151,7 +151,7 @@ func sweepOne(path string) (removed bool, err error) {
 	}
 	defer d.root.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(int(d.root.Fd()), &st); err != nil {
+	if err := d.control(func(fd int) error { return unix.Fstat(fd, &st) }); err != nil {
 		return false, d.fail("stat", "", err)
 	}
 	if int(st.Uid) != os.Geteuid() {

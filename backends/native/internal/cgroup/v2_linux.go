@@ -94,7 +94,11 @@ func enable(d dir, names []string) (enabled []string, err error) {
 func delegated(d dir) bool {
 	for _, attr := range []string{"user.delegate", "trusted.delegate"} {
 		var value [1]byte
-		n, err := unix.Fgetxattr(int(d.root.Fd()), attr, value[:])
+		var n int
+		err := d.control(func(fd int) (err error) {
+			n, err = unix.Fgetxattr(fd, attr, value[:])
+			return err
+		})
 		if err == nil && n == 1 && value[0] == '1' {
 			return true
 		}
