@@ -4,9 +4,8 @@ package conformance_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,96 +17,66 @@ import (
 	"github.com/soulacy/toolcell/test/conformance"
 )
 
-const spawnerPackage = "github.com/soulacy/toolcell/cmd/toolcell-init"
-
-// Set for the part of this test that runs again as an ordinary user: where its programs are.
-const childVariable = "TOOLCELL_TEST_ORDINARY_USER"
-
 // cgroupBound are the guarantees that only cgroup controllers keep.
 var cgroupBound = []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU}
 
-// open returns an Open for the suite.
-func open(spawner string, waive []sandbox.Guarantee) func(*testing.T) sandbox.Backend {
-	return func(t *testing.T) sandbox.Backend {
-		c := native.Config{Spawner: spawner}
-		for _, g := range waive {
-			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g, Reason: "this user has no cgroup of its own"})
-		}
-		b, err := backends.Open(t.Context(), native.Name, backends.Config{Native: c})
-		require.NoError(t, err)
-		return b
-	}
+// open opens the backend.
+func open(t *testing.T, c native.Config) sandbox.Backend {
+	b, err := backends.Open(t.Context(), native.Name, backends.Config{Native: c})
+	require.NoError(t, err)
+	return b
 }
 
-// TestNative runs the suite as whoever runs the test; as root, another user's directories are part of it.
+// waived returns the configuration of an operator who does without the named guarantees.
+func waived(spawner string, gs []sandbox.Guarantee) native.Config {
+	c := native.Config{Spawner: spawner}
+	for _, g := range gs {
+		c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g, Reason: "this user has no cgroup of its own"})
+	}
+	return c
+}
+
+// spawner builds the spawner.
+func spawner(t *testing.T) string {
+	return conformance.Build(t, "github.com/soulacy/toolcell/cmd/toolcell-init")
+}
+
+// TestNative runs the suite as root, another user's directories included.
 func TestNative(t *testing.T) {
 	if os.Geteuid() != 0 {
 		conformance.Skip(t, "needs root; TestNativeAsOrdinaryUser covers what does not")
 	}
+	c := native.Config{Spawner: spawner(t)}
 	conformance.Run(t, conformance.Suite{
-		Open: open(conformance.Build(t, spawnerPackage), nil), ForeignOwners: true,
+		Open: func(t *testing.T) sandbox.Backend { return open(t, c) }, ForeignOwners: true,
 	})
 }
 
-// TestNativeAsOrdinaryUser runs the suite again as an ordinary user without a cgroup: everything that needs no
-// controller holds for that user too, and without the operator's waivers the call is refused with the fix.
+// TestNativeAsOrdinaryUser runs the suite as an ordinary user without a cgroup: everything that needs no controller holds
+// for that user too, and without the operator's waivers the call is refused with the fix.
 func TestNativeAsOrdinaryUser(t *testing.T) {
-	if dir := os.Getenv(childVariable); dir != "" {
-		ordinaryUser(t, dir)
-		return
+	programs := []string{"probe", "toolcell-init"}
+	if !conformance.IsUserPart() {
+		programs = []string{conformance.BuildProbe(t), spawner(t)}
 	}
-	if os.Geteuid() != 0 {
-		ordinaryUser(t, "")
-		return
-	}
-	probe, spawner := conformance.BuildProbe(t), conformance.Build(t, spawnerPackage)
-	dir, err := os.MkdirTemp("", "toolcell-user-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	const uid = 65533 // not nobody: other programs of this machine may run as that
-	for _, sub := range []string{"", "home", "tmp"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
-		require.NoError(t, os.Chown(filepath.Join(dir, sub), uid, uid))
-	}
-	self := filepath.Join(dir, "conformance.test")
-	copyFile(t, "/proc/self/exe", self)
-	copyFile(t, probe, filepath.Join(dir, "tmp", "probe"))
-	copyFile(t, spawner, filepath.Join(dir, "tmp", "toolcell-init"))
-	cmd := exec.Command(self, "-test.run=^TestNativeAsOrdinaryUser$", "-test.v", "-test.timeout=20m")
-	cmd.Dir = dir
-	cmd.Env = []string{
-		childVariable + "=" + filepath.Join(dir, "tmp"), "HOME=" + filepath.Join(dir, "home"),
-		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH"),
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	require.NoError(t, err, "the suite as uid %d", uid)
+	conformance.AsUser(t, programs, func(t *testing.T, programs []string) {
+		t.Run("without waivers", func(t *testing.T) { refusedWithFix(t, programs[1]) })
+		c := waived(programs[1], cgroupBound)
+		conformance.Run(t, conformance.Suite{
+			Open:  func(t *testing.T) sandbox.Backend { return open(t, c) },
+			Probe: programs[0], Waived: cgroupBound,
+		})
+	})
 }
 
-// ordinaryUser is the part that runs without privileges. dir holds the programs; "" builds them.
-func ordinaryUser(t *testing.T, dir string) {
-	require.NotZero(t, os.Geteuid())
-	s := conformance.Suite{Waived: cgroupBound}
-	spawner := filepath.Join(dir, "toolcell-init")
-	if dir == "" {
-		spawner = conformance.Build(t, spawnerPackage)
-	} else {
-		s.Probe = filepath.Join(dir, "probe")
-	}
-	t.Run("without waivers", func(t *testing.T) { refusedWithFix(t, spawner) })
-	s.Open = open(spawner, cgroupBound)
-	conformance.Run(t, s)
-}
-
-// refusedWithFix: what the user's host cannot bound refuses the call, names the guarantee and says what to do.
+// refusedWithFix: what the user's host cannot bound refuses the call, names the guarantee and says what to do; everything
+// else is enforced.
 func refusedWithFix(t *testing.T, spawner string) {
-	b := open(spawner, nil)(t)
+	b := open(t, native.Config{Spawner: spawner})
 	defer func() { assert.NoError(t, b.Close()) }()
 	report, err := b.Ready(t.Context(), sandbox.ContainerProfile{})
 	if report.Enforced(sandbox.LimitProcesses) && err == nil {
-		t.Log("this user has a delegated cgroup")
-		return
+		conformance.Skip(t, "this user has a delegated cgroup")
 	}
 	require.ErrorIs(t, err, sandbox.ErrRefused)
 	var typed *sandbox.Error
@@ -116,10 +85,9 @@ func refusedWithFix(t *testing.T, spawner string) {
 	assert.NotEmpty(t, typed.Fix)
 	_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{Argv: []string{"true"}})
 	require.ErrorIs(t, err, sandbox.ErrRefused)
-	for _, g := range sandbox.Guarantees() {
-		want := g != sandbox.LimitProcesses && g != sandbox.LimitMemory && g != sandbox.LimitCPU && g != sandbox.IPCNoHostSockets
-		if want {
-			assert.True(t, report.Enforced(g), "%s needs no cgroup: %s", g, report.Get(g).Reason)
+	for _, line := range report {
+		if !slices.Contains(append([]sandbox.Guarantee{sandbox.IPCNoHostSockets}, cgroupBound...), line.Guarantee) {
+			assert.True(t, line.Enforced, "%s needs no cgroup: %s", line.Guarantee, line.Reason)
 		}
 	}
 }
@@ -130,16 +98,14 @@ func TestNativeProtectedPaths(t *testing.T) {
 	config := filepath.Join(dir, "etc", "gateway.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o755))
 	require.NoError(t, os.WriteFile(config, []byte("runtime: {}\n"), 0o600))
-	c := native.Config{Spawner: conformance.Build(t, spawnerPackage), Protected: []string{config}}
+	require.NoError(t, os.Symlink(filepath.Dir(config), filepath.Join(dir, "link")))
+	c := native.Config{Spawner: spawner(t), Protected: []string{config}}
 	if os.Geteuid() != 0 {
-		for _, g := range cgroupBound {
-			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})
-		}
+		c.Waivers = waived("", cgroupBound).Waivers
 	}
-	b, err := backends.Open(t.Context(), native.Name, backends.Config{Native: c})
-	require.NoError(t, err)
+	b := open(t, c)
 	defer func() { assert.NoError(t, b.Close()) }()
-	for _, source := range []string{config, filepath.Dir(config), dir} {
+	for _, source := range []string{config, filepath.Dir(config), dir, filepath.Join(dir, "link")} {
 		p := sandbox.ContainerProfile{Binds: []sandbox.Mount{{Source: source, Target: "/data"}}}
 		_, err := b.Run(t.Context(), p, sandbox.Command{Argv: []string{"true"}})
 		require.Error(t, err, "%s", source)
@@ -152,18 +118,13 @@ func TestNativeWaiversComeFromConfigurationAlone(t *testing.T) {
 	for _, name := range []string{"TOOLCELL_WAIVE", "TOOLCELL_UNSANDBOXED", "TOOLCELL_MODE", "TOOLCELL_ENABLED"} {
 		t.Setenv(name, "limit.memory,limit.processes,limit.cpu,unsandboxed,false")
 	}
-	b := open(conformance.Build(t, spawnerPackage), nil)(t)
+	b := open(t, native.Config{Spawner: spawner(t)})
 	defer func() { assert.NoError(t, b.Close()) }()
-	report, _ := b.Ready(t.Context(), sandbox.ContainerProfile{})
+	report, err := b.Ready(t.Context(), sandbox.ContainerProfile{})
+	if os.Geteuid() == 0 {
+		require.NoError(t, err)
+	}
 	for _, line := range report {
 		assert.False(t, line.Waived, "%s", line.Guarantee)
 	}
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(to, b, 0o755))
-	require.NoError(t, os.Chmod(to, 0o755))
 }

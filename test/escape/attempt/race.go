@@ -95,11 +95,11 @@ func die() {
 func forkAway(args []string) (bool, string) {
 	c := self("hang", arg(args, 0))
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	r, _, err := os.Pipe() // an input that never ends
+	r, w, err := os.Pipe()
 	if err != nil {
 		return worked(err)
 	}
-	c.Stdin = r
+	c.Stdin, c.ExtraFiles = r, []*os.File{w} // an input that never ends, since its reader keeps the other end open
 	err = c.Start()
 	return false, fmt.Sprintf("left %s behind: %v", arg(args, 0), err)
 }
