@@ -163,6 +163,7 @@ func (b *Backend) release() error {
 		b.lanes.close()
 	}
 	b.userNS.close()
+	b.shapes.close()
 	var err error
 	if b.cgroups != nil {
 		err = b.cgroups.Close()

@@ -16,6 +16,7 @@ var helperProgram string
 
 // TestMain makes this program a spawner, a helper, or the tests.
 func TestMain(m *testing.M) {
+	misbehave()
 	spawner.Main()
 	if path := os.Getenv(sceneVariable); path != "" {
 		act(path)

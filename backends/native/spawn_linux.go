@@ -46,6 +46,7 @@ func startLane(ctx context.Context, program *os.File, id identity) (*lane, error
 		conn.Close()
 		return nil, err
 	}
+	theirs.Close() // or a spawner that ends would not be noticed
 	if err := l.awaitReady(ctx); err != nil {
 		l.stop()
 		return nil, err
@@ -126,6 +127,8 @@ func startError(err error) error {
 		fix = "user namespaces are forbidden here: in a container run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined; on a host allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0); or use a container engine's backend; a process in a chroot has none (user_namespaces(7))"
 	case errors.Is(err, unix.EACCES):
 		fix = "the spawner's program must be executable by all users and not on a noexec file system"
+	case errors.Is(err, unix.ENOEXEC):
+		fix = "the spawner must be a program for this machine: the " + spawnerName + " of this module, or one that calls spawner.Main"
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
 		fix = "the kernel was built without user, mount or process namespaces"
 	}
@@ -151,7 +154,7 @@ func (l *lane) awaitReady(ctx context.Context) error {
 		return l.diedAtStart(err)
 	}
 	if err := wire.Parse(&r, wire.Bytes(&r)[:n]); err != nil {
-		return unavailable("start the spawner", err, "")
+		return unavailable("start the spawner", err, notSpawner)
 	}
 	if r.Kind == wire.ReplyFault {
 		return spawnerFault(r)
@@ -160,16 +163,19 @@ func (l *lane) awaitReady(ctx context.Context) error {
 	return l.conn.SetReadDeadline(time.Time{})
 }
 
+// notSpawner is what helps when a program does not answer as one.
+const notSpawner = "the program must call spawner.Main first thing in its main function"
+
 func (l *lane) diedAtStart(err error) error {
 	if err == nil {
 		err = errors.New("it ended at once")
 	}
 	select {
 	case <-l.done:
-		err = fmt.Errorf("it ended at once: %w: %s", l.exit, l.stderr.String())
+		err = fmt.Errorf("it ended at once (%s)%s", l.cmd.ProcessState, l.epitaph())
 	case <-time.After(time.Second):
 	}
-	return unavailable("start the spawner", err, "the program must call spawner.Main first thing in its main function")
+	return unavailable("start the spawner", err, notSpawner)
 }
 
 // spawnerFault explains a step of the spawner's start that failed.
