@@ -38,10 +38,10 @@ generate: ## generate the seccomp programs from the profile again
 	$(GO) generate ./...
 
 bench: build ## print the cost of a call beside installed peers, as ratios
-	$(GO) test -run '^$$' -bench . ./test/bench/...
+	$(GO) run ./test/bench -bin bin -json bin/bench.json
 
-soak: build ## run many calls for long, and count what is left
-	TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -timeout 60m -run Soak -v ./test/...
+soak: build ## make ten thousand calls, kill two hundred callers, and count what is left
+	TOOLCELL_TEST_LONG=1 $(GO) test -count 1 -timeout 60m -v ./test/conformance
 
 fuzz: ## fuzz every parser for FUZZTIME each
 	@set -e; for p in $$($(GO) list ./...); do \
