@@ -119,6 +119,7 @@ func (e *env) outputTaps(t *testing.T) {
 func (e *env) stdin(t *testing.T) {
 	t.Run("nil is empty", func(t *testing.T) {
 		assert.Equal(t, "0\n", strings.TrimLeft(e.ok(t, e.profile(), sh("wc -c")), " "))
+		assert.Equal(t, "end\n", e.ok(t, e.profile(), sh("cat; cat /dev/stdin; cat /dev/fd/0; cat /proc/self/fd/0; echo end")))
 	})
 	t.Run("small", func(t *testing.T) {
 		c := sandbox.Command{Argv: []string{"cat"}, Stdin: strings.NewReader("a\x00\xffb")}

@@ -67,6 +67,7 @@ func escape(t *testing.T, helper, spawner string) {
 	}
 	t.Run("channels", h.channels)
 	t.Run("races", h.races)
+	t.Run("what a profile may allow", h.allowed)
 	t.Run("crash", h.crash)
 	t.Run("host sockets", h.hostSockets)
 	t.Run("script of its own interpreter", h.selfInterpreter)
@@ -289,7 +290,7 @@ func programs() []attempt {
 	}
 	return append(all,
 		attempt{name: "memfd-exec", args: just()},
-		attempt{name: "memfd-plain", args: just()},
+		attempt{name: "memfd-plain", args: just(), guarantee: sandbox.FSNoexecScratch},
 		attempt{name: "setuid-program", exec: true, nobody: true, setup: moreRights},
 		attempt{name: "file-caps", exec: true, nobody: true, setup: moreRights},
 	)

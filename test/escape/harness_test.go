@@ -46,6 +46,8 @@ type attempt struct {
 	// writable and exec are the switches of the place's mount; profile changes the rest.
 	writable, exec bool
 	profile        func(p *sandbox.ContainerProfile)
+	// guarantee is the promise that leaves this attempt out when the report gives a reservation for it.
+	guarantee sandbox.Guarantee
 	// unshare are the throw-away namespaces of the control. asInit gives it a new pid namespace with a stranger as PID 1,
 	// supervised a parent; nobody runs it as an ordinary user; ownCopy lets it destroy its program.
 	unshare            uintptr
@@ -216,6 +218,10 @@ func (h *harness) judge(t *testing.T, a attempt) {
 		before := treeSum(t, f.dir)
 		o := h.confined(t, a, f)
 		proven := a.proof != nil && a.proof(f)
+		if words := h.reservation(t, a, f); words != "" {
+			h.tally.record(a.title(), false, "the backend's report says: "+words)
+			return
+		}
 		assert.False(t, o.success || proven, "the attempt succeeded: %s", o.detail)
 		if !a.writable {
 			assert.Equal(t, before, treeSum(t, f.dir), "a tree that was mounted read-only changed")
@@ -223,6 +229,16 @@ func (h *harness) judge(t *testing.T, a attempt) {
 		t.Logf("unconfined: %s; confined: %s", control.detail, o.detail)
 		h.tally.record(a.title(), control.success, control.detail)
 	})
+}
+
+// reservation is what the report says the attempt's guarantee leaves out; "" when it holds without one.
+func (h *harness) reservation(t *testing.T, a attempt, f *fixture) string {
+	if a.guarantee == "" {
+		return ""
+	}
+	report, err := h.b.Ready(t.Context(), h.profile(a, f))
+	require.NoError(t, err)
+	return report.Get(a.guarantee).Reason
 }
 
 // control makes the attempt where nothing stops it.

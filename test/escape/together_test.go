@@ -203,6 +203,18 @@ func careless(source, protected string) bool {
 	return false
 }
 
+// allowed makes two attempts under profiles that allow them: that they succeed shows that it is the profile which stops them
+// elsewhere.
+func (h *harness) allowed(t *testing.T) {
+	for _, a := range []attempt{
+		{name: "inotify", profile: func(p *sandbox.ContainerProfile) { p.Inotify = true }},
+		{name: "drop-exec", args: just("/tmp"), profile: func(p *sandbox.ContainerProfile) { p.ScratchExec = true }},
+	} {
+		o := h.confined(t, a, h.newFixture(t))
+		assert.True(t, o.success, "%s: %s", a.name, o.detail)
+	}
+}
+
 // crash dies under a core_pattern that runs a program as the host's root. The pattern is the whole machine's, so it is
 // set for the moment only.
 func (h *harness) crash(t *testing.T) {
