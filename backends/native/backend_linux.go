@@ -32,6 +32,7 @@ type Backend struct {
 
 	userNS  userNSCache
 	shapes  shapeCache
+	kernel  kernelCache
 	images  imageCache
 	running sync.WaitGroup
 
@@ -276,12 +277,26 @@ func showsProtected(image rootfs.Image, protected []string) error {
 	return nil
 }
 
-// kernel asks what the kernel can, anew for each call: a filter may have been added since.
-func kernel() (confine.Kernel, error) {
+// kernelCache keeps for a moment what no filter can change.
+type kernelCache struct {
+	mu     sync.Mutex
+	kernel confine.Kernel
+	until  time.Time
+}
+
+// get returns what the kernel can. What an outer filter could have taken away is asked anew for each call.
+func (c *kernelCache) get() (confine.Kernel, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Now().Before(c.until) {
+		probe.Refresh(&c.kernel)
+		return c.kernel, nil
+	}
 	k, err := probe.Kernel()
 	if err != nil {
 		return k, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "probe the kernel", Cause: err}
 	}
+	c.kernel, c.until = k, time.Now().Add(imageLife)
 	return k, nil
 }
 

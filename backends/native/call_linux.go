@@ -276,6 +276,10 @@ func (k *call) specify() error {
 		InsideUID: user.UID, InsideGID: user.GID, OutsideUID: k.offset, OutsideGID: k.offset,
 		Timeout: int64(k.timeout()), CPU: int64(k.profile.Limits.CPUSeconds) * 1e9,
 	}
+	if len(k.sources) == 0 {
+		// With declared mounts the caller may want to unmount their sources next.
+		k.request.Flags |= wire.FlagHoldMounts
+	}
 	k.placeFiles()
 	return nil
 }

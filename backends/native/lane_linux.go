@@ -105,7 +105,7 @@ func (l *lane) read() {
 	buf := make([]byte, len(wire.Bytes(&r))+1)
 	oob := make([]byte, unix.CmsgSpace(4))
 	for {
-		n, oobn, _, _, err := l.conn.ReadMsgUnix(buf, oob)
+		n, oobn, _, _, err := l.conn.ReadMsgUnix(buf, oob) // descriptors come close-on-exec
 		if err == nil && n == 0 {
 			err = errors.New("its socket has ended")
 		}
@@ -129,8 +129,7 @@ func receivedFile(oob []byte) *os.File {
 	if err != nil || len(fds) == 0 {
 		return nil
 	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "user namespace")
+	return os.NewFile(uintptr(fds[0]), "namespace")
 }
 
 func (l *lane) deliver(m message) {

@@ -29,7 +29,7 @@ func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 // report says what a call with p would enforce. It is computed before anything runs, and every step of the plan that
 // keeps one of its lines ends the call when it fails.
 func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Kernel, error) {
-	k, err := kernel()
+	k, err := b.kernel.get()
 	if err != nil {
 		return nil, k, err
 	}

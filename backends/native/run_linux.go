@@ -111,6 +111,9 @@ func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (end
 			}
 			if m.reply.Kind == wire.ReplyDone {
 				end.reply = m.reply
+				if m.file != nil {
+					go m.file.Close() // nobody needs to wait for the end of the mounts
+				}
 				return end, nil
 			}
 			// The program has ended and left others behind: they get a moment to say what they have to say.

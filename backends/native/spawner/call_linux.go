@@ -20,6 +20,7 @@ type call struct {
 	channel  int
 	cpuFile  int
 	oom      int
+	mounts   int
 	deadline time.Time
 	budget   time.Duration
 	checkCPU time.Time
@@ -30,26 +31,29 @@ type call struct {
 
 // start serves a RequestRun. It takes over fds.
 func (l *loop) start(req *wire.Request, fds []int) error {
-	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, budget: time.Duration(req.CPU)}
+	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1, budget: time.Duration(req.CPU)}
 	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID, Waited: monotonic() - req.Sent}
 	rest, err := c.takeOwn(req.Flags, fds)
 	if err != nil {
 		closeAll(fds)
 		return l.refuse(req.ID, wire.StepFork, err)
 	}
-	err = c.fork(req, rest)
-	closeAll(rest)
+	err = c.fork(req, rest, l.attention)
 	if err != nil {
+		closeAll(rest)
 		c.close()
 		return l.refuse(req.ID, wire.StepFork, err)
 	}
+	// First of all, since init waits for it.
+	err = c.identify(req)
+	closeAll(rest)
 	now := time.Now()
 	c.deadline = now.Add(time.Duration(req.Timeout))
 	c.checkCPU = now.Add(c.nextCheck(0))
 	if err := l.add(c); err != nil {
 		return err
 	}
-	if err := c.identify(req); err != nil {
+	if err != nil {
 		c.reply.Faulted, c.reply.BySpawner = true, true
 		c.reply.Step, c.reply.Errno = wire.StepMaps, uint32(errnoOf(err))
 		return l.kill(c, wire.CauseNone)
@@ -74,7 +78,7 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 			own++
 		}
 	}
-	if len(fds) < 2+own || len(fds)-own+1 > plan.MaxFDs {
+	if len(fds) < 2+own || len(fds)-own+2 > plan.MaxFDs {
 		return nil, unix.EINVAL
 	}
 	next := 2
@@ -90,7 +94,7 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 }
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.
-func (c *call) fork(req *wire.Request, fds []int) error {
+func (c *call) fork(req *wire.Request, fds []int, attention int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -98,11 +102,11 @@ func (c *call) fork(req *wire.Request, fds []int) error {
 	c.channel = pair[0]
 	var fr forked.Request
 	fr.Flags = req.Namespaces
-	fr.FDs[0] = int32(pair[1])
+	fr.FDs[0], fr.FDs[1] = int32(pair[1]), int32(attention)
 	for i, fd := range fds {
-		fr.FDs[1+i] = int32(fd)
+		fr.FDs[2+i] = int32(fd)
 	}
-	fr.N = 1 + len(fds)
+	fr.N = 2 + len(fds)
 	pid, pidfd, errno := forked.Fork(&fr)
 	_ = unix.Close(pair[1]) // init has its own
 	if errno != 0 {
@@ -115,8 +119,16 @@ func (c *call) fork(req *wire.Request, fds []int) error {
 // identify writes the init's identity maps and lets it go on.
 func (c *call) identify(req *wire.Request) error {
 	if req.Namespaces&unix.CLONE_NEWUSER != 0 {
-		if err := writeMaps(c.pid, req); err != nil {
+		proc, err := openProc(c.pid)
+		if err != nil {
 			return err
+		}
+		defer unix.Close(proc)
+		if err := writeMaps(proc, req); err != nil {
+			return err
+		}
+		if req.Flags&wire.FlagHoldMounts != 0 {
+			c.holdMounts(proc)
 		}
 	}
 	err := unix.Sendto(c.channel, []byte{1}, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
@@ -126,7 +138,16 @@ func (c *call) identify(req *wire.Request) error {
 	return err
 }
 
-// add gives the call a slot and watches it.
+// holdMounts keeps the mount namespace when its last process ends. Taking it apart makes init's end wait for an RCU grace
+// period (namespace_unlock() in fs/namespace.c); held, that happens when the caller lets go of it, off its path. Where
+// the kernel does not give it, init waits.
+func (c *call) holdMounts(proc int) {
+	if fd, err := unix.Openat(proc, "ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		c.mounts = fd
+	}
+}
+
+// add gives the call a slot and watches it. Its channel is not watched: it is read when init has ended, or asks for it.
 func (l *loop) add(c *call) error {
 	slot := len(l.calls)
 	if n := len(l.free); n > 0 {
@@ -137,9 +158,6 @@ func (l *loop) add(c *call) error {
 	}
 	l.byID[c.id] = slot
 	if err := l.watch(c.pidfd, sourceInit, slot); err != nil {
-		return err
-	}
-	if err := l.watch(c.channel, sourceChannel, slot); err != nil {
 		return err
 	}
 	if c.oom >= 0 {
@@ -169,7 +187,8 @@ func (l *loop) readRecords(c *call) error {
 			return nil
 		}
 		if err != nil || n != forked.RecordSize {
-			l.unwatch(&c.channel) // the end, or not one of our inits: its pidfd tells the rest
+			_ = unix.Close(c.channel) // the end, or not one of our inits: its pidfd tells the rest
+			c.channel = -1
 			return nil
 		}
 		if err := l.take(c, &rec); err != nil {
@@ -183,7 +202,8 @@ func (l *loop) take(c *call, rec *forked.Record) error {
 	case forked.RecordStarted:
 		c.reply.Started = true
 	case forked.RecordFault:
-		c.reply.Faulted, c.reply.Step, c.reply.Errno = true, rec.Step, rec.Errno
+		// It comes before what the spawner noticed: an init that failed has no maps to be written any more.
+		c.reply.Faulted, c.reply.BySpawner, c.reply.Step, c.reply.Errno = true, false, rec.Step, rec.Errno
 	case forked.RecordExited:
 		c.reply.Exited, c.reply.Status = true, rec.Status
 		c.reply.User, c.reply.System = rec.User, rec.System
@@ -210,14 +230,13 @@ func (l *loop) finish(slot int, c *call) error {
 		return err
 	}
 	c.reply.InitStatus = uint32(status)
-	for _, fd := range []*int{&c.pidfd, &c.channel, &c.oom} {
-		l.unwatch(fd)
-	}
+	l.unwatch(&c.pidfd)
+	l.unwatch(&c.oom)
 	c.close()
 	l.calls[slot] = nil
 	l.ended = append(l.ended, slot)
 	delete(l.byID, c.id)
-	return l.send(&c.reply, -1)
+	return l.send(&c.reply, c.mounts)
 }
 
 // kill kills init, and with it everything in its process namespace. The first cause is the one that counts; a program

@@ -8,14 +8,9 @@ import (
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
-// writeMaps gives the child pid its one user and one group. The spawner may, having CAP_SETUID and CAP_SETGID in the
+// writeMaps gives a child its one user and one group, through its directory in /proc. The spawner may, having CAP_SETUID and CAP_SETGID in the
 // child's parent namespace (user_namespaces(7)).
-func writeMaps(pid int, req *wire.Request) error {
-	proc, err := openProc(pid)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(proc)
+func writeMaps(proc int, req *wire.Request) error {
 	if err := writeAt(proc, "gid_map", fmt.Appendf(nil, "%d %d 1\n", req.InsideGID, req.OutsideGID)); err != nil {
 		return err
 	}
@@ -61,7 +56,7 @@ func writeAt(dir int, name string, data []byte) error {
 // userNS serves a RequestUserNS: it makes a namespace with the request's map and sends it. The request brings a plan
 // that only waits. The caller uses the namespace to id-map a mount, which needs no process in it.
 func (l *loop) userNS(req *wire.Request, fds []int) error {
-	fd, err := newUserNS(req, fds)
+	fd, err := l.newUserNS(req, fds)
 	closeAll(fds)
 	r := wire.Reply{Kind: wire.ReplyUserNS, ID: req.ID}
 	if err != nil {
@@ -71,10 +66,10 @@ func (l *loop) userNS(req *wire.Request, fds []int) error {
 	return l.send(&r, fd)
 }
 
-func newUserNS(req *wire.Request, fds []int) (int, error) {
-	c := call{cpuFile: -1, oom: -1, channel: -1, pidfd: -1}
+func (l *loop) newUserNS(req *wire.Request, fds []int) (int, error) {
+	c := call{cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1}
 	defer c.close()
-	if err := c.fork(req, fds); err != nil {
+	if err := c.fork(req, fds, l.attention); err != nil {
 		return -1, err
 	}
 	defer func() {
@@ -82,13 +77,13 @@ func newUserNS(req *wire.Request, fds []int) (int, error) {
 		_ = unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0)
 		_, _ = unix.Wait4(c.pid, nil, unix.WALL, nil)
 	}()
-	if err := writeMaps(c.pid, req); err != nil {
-		return -1, err
-	}
 	proc, err := openProc(c.pid)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(proc)
+	if err := writeMaps(proc, req); err != nil {
+		return -1, err
+	}
 	return unix.Openat(proc, "ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }

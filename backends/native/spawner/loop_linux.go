@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -14,8 +15,8 @@ import (
 const (
 	sourceSocket = iota
 	sourceCaller
+	sourceAttention
 	sourceInit
-	sourceChannel
 	sourceOOM
 )
 
@@ -23,8 +24,10 @@ const (
 // does can block but the wait itself.
 type loop struct {
 	epoll int
-	calls []*call
-	byID  map[uint64]int
+	// attention is an eventfd by which an init has its channel read.
+	attention int
+	calls     []*call
+	byID      map[uint64]int
 	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
 	// there may be another one for the call that had it.
 	free, ended []int
@@ -44,7 +47,14 @@ func newLoop() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{epoll: ep, byID: make(map[uint64]int)}
+	attention, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{epoll: ep, attention: attention, byID: make(map[uint64]int)}
+	if err := l.watch(attention, sourceAttention, 0); err != nil {
+		return nil, err
+	}
 	if err := l.watch(wire.SocketFD, sourceSocket, 0); err != nil {
 		return nil, err
 	}
@@ -61,7 +71,7 @@ func (l *loop) watch(fd, source, slot int) error {
 func (l *loop) run() error {
 	var events [64]unix.EpollEvent
 	for {
-		n, err := unix.EpollWait(l.epoll, events[:], l.timeout(time.Now()))
+		n, err := l.wait(events[:])
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
@@ -80,6 +90,29 @@ func (l *loop) run() error {
 	}
 }
 
+// attentive is how long a wait keeps the thread to itself before it tells the Go scheduler that it waits.
+const attentive = 10 // ms
+
+// wait waits for events or the next deadline. Telling the scheduler that a thread may block costs more than what a call
+// has to do here, since its monitor then wakes up on another CPU, so the first moment is waited without: nothing else
+// in this process wants to run. After it, the wait is an ordinary one.
+func (l *loop) wait(events []unix.EpollEvent) (int, error) {
+	timeout := l.timeout(time.Now())
+	first := attentive
+	if timeout >= 0 && timeout < first {
+		first = timeout
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), uintptr(first), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	if n > 0 || first == timeout {
+		return int(n), nil
+	}
+	return unix.EpollWait(l.epoll, events, l.timeout(time.Now()))
+}
+
 // handle serves one event. A call that ended while earlier events of the same batch were served has no slot any more.
 func (l *loop) handle(source, slot int) error {
 	switch source {
@@ -87,6 +120,8 @@ func (l *loop) handle(source, slot int) error {
 		return l.receive()
 	case sourceCaller:
 		return io.EOF
+	case sourceAttention:
+		return l.attend()
 	}
 	c := l.calls[slot]
 	if c == nil {
@@ -95,12 +130,27 @@ func (l *loop) handle(source, slot int) error {
 	switch source {
 	case sourceInit:
 		return l.finish(slot, c)
-	case sourceChannel:
-		return l.readRecords(c)
 	default:
 		l.unwatch(&c.oom)
 		return l.kill(c, wire.CauseOOM)
 	}
+}
+
+// attend reads the channels of all calls, since one of their inits asked for it.
+func (l *loop) attend() error {
+	var count [8]byte
+	if _, err := unix.Read(l.attention, count[:]); err != nil && !errors.Is(err, unix.EAGAIN) {
+		return err
+	}
+	for _, c := range l.calls {
+		if c == nil || c.channel < 0 {
+			continue
+		}
+		if err := l.readRecords(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // receive takes one request from the caller.

@@ -46,6 +46,7 @@ func greeted() bool {
 // run is the spawner's life. Its result is the exit status, seen only by a caller that is still there.
 func run() int {
 	// Little garbage is made and the process is short of nothing; a collection would only disturb a fork.
+	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
 	if err := prepare(); err != nil {

@@ -52,7 +52,7 @@ func run(r *Request) {
 //go:norace
 func placeDescriptors(r *Request) syscall.Errno {
 	n := r.N
-	if n < 3 || n > plan.MaxFDs {
+	if n < 4 || n > plan.MaxFDs {
 		return syscall.EINVAL
 	}
 	for i := 0; i < n; i++ {
@@ -196,7 +196,8 @@ func argument(base unsafe.Pointer, off, i uintptr) uintptr {
 	}
 }
 
-// start starts the program and returns its pid. From here on the child holds nothing but its channel.
+// start starts the program and returns its pid. From here on the child holds nothing but its channel and
+// the means to have it read.
 //
 //go:nosplit
 //go:norace
@@ -216,7 +217,7 @@ func start(base unsafe.Pointer) uintptr {
 	// Holding the program's streams would keep their readers from ever seeing the end.
 	errno := closeRange(0, plan.ChannelFD-1)
 	if errno == 0 {
-		errno = closeRange(plan.ChannelFD+1, maxFD)
+		errno = closeRange(plan.AttentionFD+1, maxFD)
 	}
 	if errno != 0 {
 		fault(plan.ChannelFD, StepDescriptors, errno)
@@ -244,6 +245,9 @@ func reap(program uintptr) {
 		rec = Record{Kind: RecordExited, Status: status, Survivors: survivors()}
 		usage(&rec)
 		send(plan.ChannelFD, &rec)
+		if rec.Survivors != 0 {
+			attend()
+		}
 		program = 0 // no process any more, should an orphan get its pid
 	}
 }
@@ -293,6 +297,16 @@ func fault(fd uintptr, step uint32, errno syscall.Errno) {
 //go:norace
 func send(fd uintptr, rec *Record) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(rec)), unsafe.Sizeof(*rec), 0, 0, 0)
+}
+
+// attend wakes the spawner up to read the channel. Otherwise it reads it when the child has ended, which is soon, and one
+// wake-up is enough.
+//
+//go:nosplit
+//go:norace
+func attend() {
+	one := uint64(1)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_WRITE, plan.AttentionFD, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one), 0, 0, 0)
 }
 
 //go:nosplit

@@ -11,9 +11,10 @@ import (
 type Request struct {
 	// Flags are the namespaces, as for clone3(2).
 	Flags uint64
-	// FDs are the descriptors for the child in the order of their places: the channel, the plan, the program, the rest.
+	// FDs are the descriptors for the child in the order of their places: the channel, the attention, the plan, the program,
+	// the rest.
 	FDs [plan.MaxFDs]int32
-	// N is how many of them are used; at least three.
+	// N is how many of them are used; at least four.
 	N int
 }
 

@@ -47,14 +47,15 @@ const (
 
 // The descriptors that the executor finds open. Everything else of its parent is closed before the first step.
 const (
-	// ChannelFD is the socket to the spawner.
-	ChannelFD = 3
+	// ChannelFD is the socket to the spawner, AttentionFD an eventfd that wakes it up.
+	ChannelFD   = 3
+	AttentionFD = 4
 	// PlanFD is the plan and ProgramFD the program, a plan of its own without steps; both are closed once they are
 	// mapped.
-	PlanFD    = 4
-	ProgramFD = 5
+	PlanFD    = 5
+	ProgramFD = 6
 	// FirstFD is the first of the descriptors that came with the request, in their order.
-	FirstFD = 6
+	FirstFD = 7
 	// MaxFDs is how many descriptors a request may bring, those of the plans included.
 	MaxFDs = 120
 )

@@ -26,12 +26,17 @@ func Kernel() (confine.Kernel, error) {
 	if err != nil {
 		return confine.Kernel{}, err
 	}
-	k := confine.Kernel{NewMountAPI: newMountAPI(), LastCap: last}
-	k.Landlock, _ = Landlock() // 0 with an error: the report has the reason
-	k.CPUs = max(runtime.NumCPU(), 1024)
+	k := confine.Kernel{LastCap: last, CPUs: max(runtime.NumCPU(), 1024)}
 	k.MaskedDirs, k.MaskedFiles = rootfs.MaskedProc()
 	k.ReadonlyProc = rootfs.ReadonlyProc()
+	Refresh(&k)
 	return k, nil
+}
+
+// Refresh asks again for what an outer filter can take away from one moment to the next.
+func Refresh(k *confine.Kernel) {
+	k.NewMountAPI = newMountAPI()
+	k.Landlock, _ = Landlock() // 0 with an error: the report has the reason
 }
 
 // newMountAPI calls each part with arguments that it refuses before it looks at privileges. A kernel or a filter

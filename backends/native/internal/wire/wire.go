@@ -65,8 +65,9 @@ const (
 
 // The flags of a RequestRun.
 const (
-	FlagCPUFile  = 1 << iota // the second descriptor is the call's CPU usage file
-	FlagOOMEvent             // the next descriptor becomes readable when the call ran out of memory
+	FlagCPUFile    = 1 << iota // the second descriptor is the call's CPU usage file
+	FlagOOMEvent               // the next descriptor becomes readable when the call ran out of memory
+	FlagHoldMounts             // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
 )
 
 // Request is a message of the caller.
