@@ -1,4 +1,3 @@
-// Package native confines programs with the Linux kernel's own means.
 package native
 
 import (

@@ -21,7 +21,7 @@ const (
 	// writeFiles are all but running programs and making device nodes.
 	writeFiles = readFiles | ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir |
 		ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer |
-		ll.AccessFSTruncate | ll.AccessFSResolveUnix
+		ll.AccessFSTruncate
 	// onFile are the rights that a rule on a single file may have; the kernel refuses the others.
 	onFile = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 )
@@ -63,7 +63,9 @@ func Rules(s Spec) []Rule {
 		}
 		rules = append(rules, Rule{Path: b.Target, Access: access, File: b.File})
 	}
-	scratch := uint64(writeFiles)
+	// Connecting to a socket by its path is for the scratch alone, where every socket is the sandbox's own. In a declared
+	// mount a service of the host may listen.
+	scratch := uint64(writeFiles | ll.AccessFSResolveUnix)
 	if s.Scratch.Exec {
 		scratch |= ll.AccessFSExecute
 	}

@@ -1,0 +1,31 @@
+// Package native is the backend that confines programs with the Linux kernel's own means: user, mount, pid, network,
+// ipc, uts and cgroup namespaces, Landlock, seccomp, cgroups and rlimits. It needs no daemon and no root. A call costs a
+// few milliseconds and leaves nothing behind.
+//
+//	caller (this package)
+//	  └─ spawner        package spawner: PID 1 of its own user, mount and pid namespace; makes every sandbox
+//	       └─ init      package forked: PID 1 of one sandbox; carries out the plan, then reaps
+//	            └─ the program
+//
+// For each call the profile is compiled (package confine) into a plan (package plan): a list of system calls with their
+// arguments, which init makes on itself without deciding anything. What the host can do is found out before, by trying
+// (package probe), and stands in the [sandbox.Report]. A step that fails ends the call with the step, the errno and the
+// guarantee it served; the program was then not started.
+//
+// # Identity
+//
+// Below a root caller each concurrent sandbox runs under a host id of its own, the spawner under another; sources of
+// mounts are id-mapped, so that what the program writes belongs to the source's owner. Below an ordinary user
+// sandboxes run under that user's own uid, mapped to another id inside.
+//
+// # What it does not protect
+//
+// All sandboxes share the host's kernel; an exploit of it escapes. Inodes of shared read-only mounts carry locks, leases
+// and access times from one sandbox to another, and the page cache, /proc/stat, the load average, memory bandwidth and
+// time tell about neighbours. What the operator mounts is given away, sockets in it included below Landlock version 9
+// (guarantee ipc.no-host-sockets). An ordinary user's sandboxes share its uid with its other processes, keep its
+// supplementary groups on what is mounted, and can execute a memfd, since only root may switch that off.
+//
+// Landlock's TCP rights are not used: a rule is about a port number, and a sandbox's own loopback, on which programs talk
+// to themselves, is the only network there is; the empty network namespace is the boundary.
+package native
