@@ -3,6 +3,7 @@ package spawner
 import (
 	"errors"
 	"io"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -31,6 +32,8 @@ type loop struct {
 	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
 	// there may be another one for the call that had it.
 	free, ended []int
+	// served counts the calls since garbage was collected.
+	served int
 	// backlog holds replies that a stopped caller had no room for.
 	backlog []backlogged
 	buf     [512]byte
@@ -110,7 +113,19 @@ func (l *loop) wait(events []unix.EpollEvent) (int, error) {
 	if n > 0 || first == timeout {
 		return int(n), nil
 	}
+	l.collect()
 	return unix.EpollWait(l.epoll, events, l.timeout(time.Now()))
+}
+
+// garbageCalls is after how many calls an idle loop collects garbage: some hundred kilobytes.
+const garbageCalls = 100
+
+// collect keeps the heap small while there is nothing to do.
+func (l *loop) collect() {
+	if l.served >= garbageCalls && len(l.byID) == 0 {
+		l.served = 0
+		runtime.GC()
+	}
 }
 
 // handle serves one event. A call that ended while earlier events of the same batch were served has no slot any more.
@@ -203,6 +218,7 @@ func rights(oob []byte) ([]int, error) {
 func (l *loop) serve(req *wire.Request, fds []int) error {
 	switch req.Kind {
 	case wire.RequestRun:
+		l.served++
 		return l.start(req, fds)
 	case wire.RequestKill:
 		closeAll(fds)

@@ -43,12 +43,16 @@ func greeted() bool {
 	return err == nil && n == len(wire.Bytes(&h)) && h.Is()
 }
 
+// memoryLimit is well above what the runtime itself takes, about 3 MiB.
+const memoryLimit = 12 << 20
+
 // run is the spawner's life. Its result is the exit status, seen only by a caller that is still there.
 func run() int {
-	// Little garbage is made and the process is short of nothing; a collection would only disturb a fork.
 	runtime.GOMAXPROCS(1)
+	// Every fork copies the page tables of the heap, so it is kept small: the loop collects garbage when it is idle, and
+	// the limit sees to it that a spawner without a pause does too.
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(64 << 20)
+	debug.SetMemoryLimit(memoryLimit)
 	if err := prepare(); err != nil {
 		return report(err)
 	}
