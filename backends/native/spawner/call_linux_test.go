@@ -2,6 +2,7 @@ package spawner
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,25 +61,26 @@ func TestKill(t *testing.T) {
 	assert.Empty(t, alive(m))
 }
 
-// A fault crosses three processes with the step and the errno that happened.
+// A fault crosses three processes with the step and the errno that happened, also one that comes before the spawner has
+// written init's identity maps, which it then cannot.
 func TestFaultsAreReported(t *testing.T) {
 	p := newPeer(t)
-	var b plan.Builder
-	b.Wait("the identity", plan.ChannelFD, b.Buffer(1, ""))
-	b.Do("fails", plan.Chdir, []plan.Arg{b.Str("/does/not/exist")})
-	pl, err := b.Plan(plan.Program{Paths: []string{"/bin/true"}, Argv: []string{"true"}})
-	require.NoError(t, err)
-	fd, err := sealed(pl)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, p.send(runRequest(1), fd))
-	r := p.reply(t)
-	assert.True(t, r.Faulted && !r.BySpawner && !r.Started)
-	assert.Equal(t, uint32(1), r.Step)
-	assert.Equal(t, uint32(unix.ENOENT), r.Errno)
+	for id, b := range []*plan.Builder{new(plan.Builder), identified()} {
+		want := uint32(id + 1)
+		b.Do("succeeds", plan.Chdir, []plan.Arg{b.Str("/")})
+		b.Do("fails", plan.Chdir, []plan.Arg{b.Str("/does/not/exist")})
+		fds, err := sandboxWith(b, "/bin/true")
+		require.NoError(t, err)
+		defer closeAll(fds)
+		require.NoError(t, p.send(runRequest(uint64(id)), fds...))
+		r := p.reply(t)
+		assert.True(t, r.Faulted && !r.BySpawner && !r.Started, "%+v", r)
+		assert.Equal(t, want, r.Step)
+		assert.Equal(t, uint32(unix.ENOENT), r.Errno)
+	}
 
 	require.NoError(t, p.run(runRequest(2), "/does/not/exist"))
-	r = p.reply(t)
+	r := p.reply(t)
 	assert.True(t, r.Faulted && !r.BySpawner && !r.Started)
 	assert.Equal(t, uint32(forked.StepStart), r.Step)
 	assert.Equal(t, uint32(unix.ENOENT), r.Errno)
@@ -87,14 +89,10 @@ func TestFaultsAreReported(t *testing.T) {
 // A request that cannot be served is refused; the spawner goes on.
 func TestUnservableRequests(t *testing.T) {
 	p := newPeer(t)
-	pl, err := program(false, "/bin/true")
-	require.NoError(t, err)
-	fd, err := sealed(pl)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	many := make([]int, plan.MaxFDs)
-	for i := range many {
-		many[i] = fd
+	fds := sandbox(t, "/bin/true")
+	many := slices.Clone(fds)
+	for len(many) < plan.MaxFDs {
+		many = append(many, fds[0])
 	}
 	refused := func(id uint64, errno unix.Errno) {
 		t.Helper()
@@ -107,18 +105,20 @@ func TestUnservableRequests(t *testing.T) {
 	}
 	require.NoError(t, p.send(runRequest(1)))
 	refused(1, unix.EINVAL)
+	require.NoError(t, p.send(runRequest(1), fds[0]))
+	refused(1, unix.EINVAL)
 	require.NoError(t, p.send(runRequest(2), many...))
 	refused(2, unix.EINVAL)
 	r := runRequest(3)
 	r.Flags = wire.FlagCPUFile | wire.FlagOOMEvent
-	require.NoError(t, p.send(r, fd, fd))
+	require.NoError(t, p.send(r, fds[0], fds[1], fds[0]))
 	refused(3, unix.EINVAL)
 	r = runRequest(4)
 	r.Namespaces = 1 << 63
-	require.NoError(t, p.send(r, fd))
+	require.NoError(t, p.send(r, fds...))
 	refused(4, unix.EINVAL)
 
-	require.NoError(t, p.send(runRequest(5), many[:plan.MaxFDs-1]...))
+	require.NoError(t, p.send(runRequest(5), many[:plan.MaxFDs-(plan.PlanFD-plan.ChannelFD)]...))
 	assert.True(t, p.reply(t).Exited, "as many descriptors as there may be")
 }
 
@@ -126,7 +126,7 @@ func TestUnservableRequests(t *testing.T) {
 func TestForbiddenMap(t *testing.T) {
 	p := newPeer(t)
 	r := runRequest(1)
-	r.OutsideUID = 1 << 20
+	r.OutsideUID = 1 << 20 // not mapped here
 	require.NoError(t, p.run(r, "/bin/true"))
 	got := p.reply(t)
 	assert.True(t, got.Faulted && got.BySpawner && !got.Started)
@@ -140,14 +140,10 @@ func TestAnEventEndsOneCallOnly(t *testing.T) {
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	require.NoError(t, err)
 	defer unix.Close(event)
-	pl, err := program(false, "/bin/sleep", m)
-	require.NoError(t, err)
-	fd, err := sealed(pl)
-	require.NoError(t, err)
-	defer unix.Close(fd)
+	fds := sandbox(t, "/bin/sleep", m)
 	r := runRequest(1)
 	r.Flags = wire.FlagOOMEvent
-	require.NoError(t, p.send(r, fd, event))
+	require.NoError(t, p.send(r, append(fds, event)...))
 	eventually(t, "the program runs", func() bool { return len(alive(m)) > 0 })
 	_, err = unix.Write(event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	require.NoError(t, err)
@@ -167,12 +163,8 @@ func TestAnEventEndsOneCallOnly(t *testing.T) {
 // A request for a namespace is answered with one that has the map, and no process is left of it.
 func TestUserNamespace(t *testing.T) {
 	p := newPeer(t)
-	pl, err := program(false, "/bin/true")
-	require.NoError(t, err)
-	fd, err := sealed(pl)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestUserNS, ID: 9, Namespaces: unix.CLONE_NEWUSER, InsideUID: 5, InsideGID: 6}, fd))
+	fds := sandbox(t, "/bin/true")
+	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestUserNS, ID: 9, Namespaces: unix.CLONE_NEWUSER, InsideUID: 5, InsideGID: 6, OutsideUID: outside(), OutsideGID: outside()}, fds...))
 	require.NoError(t, waitReadable(p.fd))
 	var r wire.Reply
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -181,12 +173,11 @@ func TestUserNamespace(t *testing.T) {
 	assert.Equal(t, uint32(wire.ReplyUserNS), r.Kind)
 	assert.Equal(t, uint64(9), r.ID)
 	require.False(t, r.Faulted, "%+v", r)
-	fds, err := rights(oob[:oobn])
+	got, err := rights(oob[:oobn])
 	require.NoError(t, err)
-	require.Len(t, fds, 1)
-	ns := os.NewFile(uintptr(fds[0]), "ns")
-	defer ns.Close()
-	link, err := os.Readlink("/proc/self/fd/" + itoa(fds[0]))
+	require.Len(t, got, 1)
+	defer closeAll(got)
+	link, err := os.Readlink("/proc/self/fd/" + itoa(got[0]))
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(link, "user:["), link)
 	children, err := os.ReadFile("/proc/" + itoa(p.cmd.Process.Pid) + "/task/" + itoa(p.cmd.Process.Pid) + "/children")

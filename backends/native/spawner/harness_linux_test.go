@@ -167,23 +167,50 @@ func (p *peer) send(r *wire.Request, fds ...int) error {
 	return unix.Sendmsg(p.fd, wire.Bytes(r), oob, nil, unix.MSG_NOSIGNAL)
 }
 
-// program is a plan that starts a program once the identity maps are written; nothing confines it. Its output goes to
-// the first descriptor after the plan, if stdout is set.
-func program(stdout bool, argv ...string) (*plan.Plan, error) {
-	var b plan.Builder
-	b.Wait("the identity", plan.ChannelFD, b.Buffer(1, ""))
+// sandboxOf returns the descriptors of a plan that does nothing but wait for its identity, and of the program that it
+// starts. With stdout, the program's output goes to the first descriptor after them.
+func sandboxOf(stdout bool, argv ...string) ([]int, error) {
+	b := identified()
 	if stdout {
 		b.Call("stdout", plan.Dup3, []plan.Arg{plan.FD(plan.FirstFD), plan.FD(1), plan.Num(0)}, plan.Want(1))
 	}
-	return b.Plan(plan.Program{Paths: []string{argv[0]}, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}})
+	return sandboxWith(b, argv...)
 }
 
-// sealed is a plan in a memfd, as a request carries it.
-func sealed(p *plan.Plan) (int, error) {
-	data, err := p.Encode()
+// identified is the beginning of a plan: the identity maps are written.
+func identified() *plan.Builder {
+	var b plan.Builder
+	b.Wait("the identity", plan.ChannelFD, b.Buffer(1, ""))
+	return &b
+}
+
+// sandboxWith is the same with the steps of b.
+func sandboxWith(b *plan.Builder, argv ...string) ([]int, error) {
+	shape, err := b.Shape()
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
+	data, err := shape.Encode()
+	if err != nil {
+		return nil, err
+	}
+	program, err := plan.Encode(plan.Program{Paths: argv[:1], Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}})
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, d := range [][]byte{data, program} {
+		fd, err := inMemory(d)
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// inMemory is a memfd with data in it, as a request carries its plan.
+func inMemory(data []byte) (int, error) {
 	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
 	if err != nil {
 		return -1, err
@@ -192,26 +219,42 @@ func sealed(p *plan.Plan) (int, error) {
 	return fd, err
 }
 
+// sandbox is sandboxOf with descriptors that are closed with the test.
+func sandbox(t *testing.T, argv ...string) []int {
+	t.Helper()
+	fds, err := sandboxOf(false, argv...)
+	require.NoError(t, err)
+	t.Cleanup(func() { closeAll(fds) })
+	return fds
+}
+
 // runRequest is a request with a deadline and a CPU budget that no test reaches unless it means to.
 func runRequest(id uint64) *wire.Request {
-	return &wire.Request{
+	r := &wire.Request{
 		Kind: wire.RequestRun, ID: id, Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
 		Timeout: int64(time.Hour), CPU: int64(time.Hour),
 	}
+	r.OutsideUID, r.OutsideGID = outside(), outside()
+	return r
+}
+
+// outside is the id that a sandbox has in the spawner's namespace. Mapping the spawner's own needs CAP_SETFCAP, which the
+// spawner of a root caller does not have (user_namespaces(7)).
+func outside() uint32 {
+	if os.Geteuid() == 0 {
+		return 1
+	}
+	return 0
 }
 
 // run sends a request for a program.
 func (p *peer) run(req *wire.Request, argv ...string) error {
-	pl, err := program(false, argv...)
+	fds, err := sandboxOf(false, argv...)
 	if err != nil {
 		return err
 	}
-	fd, err := sealed(pl)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return p.send(req, fd)
+	defer closeAll(fds)
+	return p.send(req, fds...)
 }
 
 // alive lists the processes whose command line has the mark in it, seen from here.

@@ -28,9 +28,9 @@ const argVariable = "TOOLCELL_TEST_SPAWNER_ARG"
 func helpers() map[string]func() error {
 	return map[string]func() error{
 		"greeted":  sayGreeted,
-		"deadline": func() error { return callerOf(300*time.Millisecond, time.Hour, "/bin/sleep", os.Getenv(argVariable)) },
+		"deadline": func() error { return stoppedCallerOf(300*time.Millisecond, time.Hour, "/bin/sleep", os.Getenv(argVariable)) },
 		"cpu": func() error {
-			return callerOf(time.Hour, 200*time.Millisecond, "/bin/sh", "-c", "while :; do : "+os.Getenv(argVariable)+"; done")
+			return stoppedCallerOf(time.Hour, 200*time.Millisecond, "/bin/sh", "-c", "while :; do : "+os.Getenv(argVariable)+"; done")
 		},
 		"long":      func() error { return callerOf(time.Hour, time.Hour, "/bin/sleep", os.Getenv(argVariable)) },
 		"inherited": inherited,
@@ -38,18 +38,30 @@ func helpers() map[string]func() error {
 	}
 }
 
-// callerOf is a helper: a caller with one call under way. It says so, waits for the end of the call, and says why it ended.
+// callerOf is a helper: a caller with one call under way, which waits for the end of the call and says why it ended.
 func callerOf(timeout, cpu time.Duration, argv ...string) error {
+	return callerThat(func() error { return nil }, timeout, cpu, argv...)
+}
+
+// stoppedCallerOf is one that stops itself as soon as the call is under way.
+func stoppedCallerOf(timeout, cpu time.Duration, argv ...string) error {
+	return callerThat(func() error { return unix.Kill(os.Getpid(), unix.SIGSTOP) }, timeout, cpu, argv...)
+}
+
+func callerThat(meanwhile func() error, timeout, cpu time.Duration, argv ...string) error {
 	p, err := ready(nil)
 	if err != nil {
 		return err
 	}
+	fmt.Println("spawner", p.cmd.Process.Pid)
 	r := runRequest(1)
 	r.Timeout, r.CPU = int64(timeout), int64(cpu)
 	if err := p.run(r, argv...); err != nil {
 		return err
 	}
-	fmt.Println("spawner", p.cmd.Process.Pid)
+	if err := meanwhile(); err != nil {
+		return err
+	}
 	got, err := p.receive()
 	if err != nil {
 		return err
@@ -94,15 +106,11 @@ func ignoring() error {
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	pl, err := program(true, "/bin/cat", "/proc/self/status")
+	fds, err := sandboxOf(true, "/bin/cat", "/proc/self/status")
 	if err != nil {
 		return err
 	}
-	fd, err := sealed(pl)
-	if err != nil {
-		return err
-	}
-	if err := p.send(runRequest(1), fd, pipe[1]); err != nil {
+	if err := p.send(runRequest(1), append(fds, pipe[1])...); err != nil {
 		return err
 	}
 	if err := unix.Close(pipe[1]); err != nil {
@@ -155,7 +163,6 @@ func TestClocksGoOnWhileTheCallerIsStopped(t *testing.T) {
 			m := mark(t)
 			h := startHelper(t, name, m)
 			h.says(t, "spawner")
-			require.NoError(t, h.cmd.Process.Signal(unix.SIGSTOP))
 			eventually(t, "the caller is stopped", func() bool { return state(h.cmd.Process.Pid) == "T" })
 			eventually(t, "the program is gone", func() bool { return len(running(m, h.cmd.Process.Pid)) == 0 })
 			require.Equal(t, "T", state(h.cmd.Process.Pid))
@@ -302,14 +309,10 @@ func TestUsageFileEndsACall(t *testing.T) {
 	defer usage.Close()
 	_, err = usage.WriteString("usage_usec 0\n")
 	require.NoError(t, err)
-	pl, err := program(false, "/bin/sleep", m)
-	require.NoError(t, err)
-	fd, err := sealed(pl)
-	require.NoError(t, err)
-	defer unix.Close(fd)
+	fds := sandbox(t, "/bin/sleep", m)
 	r := runRequest(1)
 	r.Flags, r.CPU = wire.FlagCPUFile, int64(100*time.Millisecond)
-	require.NoError(t, p.send(r, fd, int(usage.Fd())))
+	require.NoError(t, p.send(r, append(fds, int(usage.Fd()))...))
 	eventually(t, "the program runs", func() bool { return len(alive(m)) > 0 })
 	_, err = usage.WriteAt([]byte("usage_usec 999999\n"), 0)
 	require.NoError(t, err)
