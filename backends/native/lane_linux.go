@@ -19,6 +19,7 @@ import (
 type lane struct {
 	conn   *net.UnixConn
 	cmd    *exec.Cmd
+	pid    int
 	stderr tail
 	// memfdNoexec says that memfds are not executable in the spawner's namespace.
 	memfdNoexec bool

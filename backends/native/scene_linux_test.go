@@ -33,6 +33,8 @@ const user = 64123
 type scene struct {
 	// Early are the obstacles of the privileged helper, Late those of the process that makes the call.
 	Early, Late []string
+	// Script is a shell script that the privileged helper runs after the early obstacles, in a mount namespace of its own.
+	Script string
 	// User is who makes the call; 0 is root.
 	User int
 	// Spawner, StateDir and Waived are the backend's configuration.
@@ -44,7 +46,11 @@ type scene struct {
 	Profile sandbox.ContainerProfile
 	Argv    []string
 
-	// applied says that the early obstacles are behind.
+	// SwapDir and SwapCalls make it a race with swapped sources instead of one call.
+	SwapDir   string
+	SwapCalls int
+
+	// Applied says that the early obstacles are behind.
 	Applied bool
 }
 
@@ -65,6 +71,8 @@ type verdict struct {
 	Children, Descriptors int
 	// Open lists what is open when it is more than before.
 	Open []string
+	// Swaps is what came of a race.
+	Swaps swaps
 }
 
 // act plays the scene of the file at path and never returns.
@@ -104,6 +112,11 @@ func (s *scene) early(path string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if s.Script != "" {
+		if err := runScript(s.Script); err != nil {
+			return err
+		}
+	}
 	s.Applied = true
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -126,6 +139,17 @@ func (s *scene) early(path string) error {
 	return syscall.Exec("/proc/self/exe", os.Args, env)
 }
 
+func runScript(script string) error {
+	if err := privateMounts(); err != nil {
+		return err
+	}
+	out, err := exec.Command("sh", "-c", script).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
 func (s *scene) late() error {
 	for _, name := range s.Late {
 		if err := obstacles()[name](); err != nil {
@@ -138,6 +162,10 @@ func (s *scene) late() error {
 func (s *scene) play() verdict {
 	before := descriptors()
 	var v verdict
+	if s.SwapCalls > 0 {
+		v.Swaps = swap(s.SwapDir, s.SwapCalls)
+		return v
+	}
 	config := native.Config{Spawner: s.Spawner, StateDir: s.StateDir}
 	for _, g := range s.Waived {
 		config.Waivers = append(config.Waivers, sandbox.Waiver{Guarantee: g, Reason: "a test"})

@@ -84,8 +84,11 @@ func (l *lane) spawn(program, socket *os.File, id identity) error {
 	if err := l.cmd.Start(); err != nil {
 		return startError(err)
 	}
+	l.pid = l.cmd.Process.Pid
 	go func() {
 		l.exit = l.cmd.Wait()
+		// A caller that ignores SIGCHLD gets ECHILD instead of a status, and Wait keeps the process's descriptor.
+		_ = l.cmd.Process.Release()
 		close(l.done)
 	}()
 	return nil
