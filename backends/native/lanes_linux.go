@@ -1,13 +1,17 @@
 package native
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
+	"github.com/soulacy/toolcell/sandbox"
 )
 
 // lanes are the spawners of one backend. One is enough until requests wait for it; then there may be as many as CPUs.
@@ -21,8 +25,13 @@ type lanes struct {
 	closed bool
 	// growing says that another is being started.
 	growing bool
+	growth  sync.WaitGroup
 	next    uint64
+	// patience is how long a spawner may be late with an answer before it is given up. 0 means stuckGrace.
+	patience time.Duration
 }
+
+func (s *lanes) grace() time.Duration { return cmp.Or(s.patience, stuckGrace) }
 
 // slow is how long a request may wait for its spawner before another lane is worth its start.
 const slow = time.Millisecond
@@ -81,20 +90,20 @@ func (s *lanes) waited(d time.Duration) {
 		return
 	}
 	s.growing = true
-	go s.grow()
+	s.growth.Go(s.grow)
 }
 
 func (s *lanes) grow() {
 	l, err := s.start(context.Background())
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.growing = false
-	switch {
-	case err != nil: // the lanes that are there go on
-	case s.closed:
-		go l.stop()
-	default:
+	late := s.closed
+	if err == nil && !late { // after an error, the lanes that are there go on
 		s.list = append(s.list, l)
+	}
+	s.mu.Unlock()
+	if err == nil && late {
+		l.stop()
 	}
 }
 
@@ -113,6 +122,7 @@ func (s *lanes) close() {
 	list := s.list
 	s.list = nil
 	s.mu.Unlock()
+	s.growth.Wait()
 	for _, l := range list {
 		l.stop()
 	}
@@ -120,7 +130,13 @@ func (s *lanes) close() {
 }
 
 // userNS asks a lane for a user namespace that maps the id inside to the one outside, both for users and groups.
-func (l *lane) userNS(id uint64, waiting *os.File, m idMap) (*os.File, error) {
+// A lane that does not answer is given up.
+func (s *lanes) userNS(ctx context.Context, waiting *os.File, m idMap) (*os.File, error) {
+	l, err := s.pick(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id := s.newID()
 	req := wire.Request{
 		Kind: wire.RequestUserNS, ID: id, Namespaces: newUser,
 		InsideUID: m.uid, InsideGID: m.gid, OutsideUID: m.outside, OutsideGID: m.outside,
@@ -129,7 +145,10 @@ func (l *lane) userNS(id uint64, waiting *os.File, m idMap) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	msg := <-ch
+	msg, err := s.answer(ctx, l, id, ch)
+	if err != nil {
+		return nil, err
+	}
 	if msg.err != nil {
 		return nil, msg.err
 	}
@@ -137,4 +156,20 @@ func (l *lane) userNS(id uint64, waiting *os.File, m idMap) (*os.File, error) {
 		return nil, spawnerFault(msg.reply)
 	}
 	return msg.file, nil
+}
+
+// answer waits for the one answer to a request. A caller that does not want to wait any longer gets an error.
+func (s *lanes) answer(ctx context.Context, l *lane, id uint64, ch <-chan message) (message, error) {
+	stuck := time.NewTimer(s.grace())
+	defer stuck.Stop()
+	select {
+	case m := <-ch:
+		return m, nil
+	case <-ctx.Done():
+		l.forget(id)
+		return message{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context ended before the start: %w", ctx.Err())}
+	case <-stuck.C:
+		l.fail(errors.New("it did not answer in time"))
+		return <-ch, nil
+	}
 }

@@ -99,7 +99,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 // await waits for the spawner's last word about the call.
 func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (ending, error) {
 	var end ending
-	stuck := time.NewTimer(k.timeout() + stuckGrace)
+	stuck := time.NewTimer(k.timeout() + k.b.lanes.grace())
 	defer stuck.Stop()
 	var grace <-chan time.Time
 	canceled := ctx.Done()
@@ -124,6 +124,7 @@ func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (end
 		case <-canceled:
 			end.canceled = true
 			l.kill(k.id)
+			stuck.Reset(k.b.lanes.grace())
 			canceled = nil
 		case <-stuck.C:
 			l.fail(errors.New("it did not end a call in time"))

@@ -38,11 +38,7 @@ func (c *userNSCache) get(ctx context.Context, s *lanes, m idMap) (*os.File, err
 	if err := c.init(); err != nil {
 		return nil, err
 	}
-	l, err := s.pick(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f, err := l.userNS(s.newID(), c.waiting, m)
+	f, err := s.userNS(ctx, c.waiting, m)
 	if err != nil {
 		return nil, err
 	}
