@@ -27,8 +27,10 @@ const argVariable = "TOOLCELL_TEST_SPAWNER_ARG"
 
 func helpers() map[string]func() error {
 	return map[string]func() error{
-		"greeted":  sayGreeted,
-		"deadline": func() error { return stoppedCallerOf(300*time.Millisecond, time.Hour, "/bin/sleep", os.Getenv(argVariable)) },
+		"greeted": sayGreeted,
+		"deadline": func() error {
+			return stoppedCallerOf(300*time.Millisecond, time.Hour, "/bin/sleep", os.Getenv(argVariable))
+		},
 		"cpu": func() error {
 			return stoppedCallerOf(time.Hour, 200*time.Millisecond, "/bin/sh", "-c", "while :; do : "+os.Getenv(argVariable)+"; done")
 		},

@@ -94,10 +94,6 @@ const (
 func (c *compiler) sameFile(m Mount, fd plan.Arg, changed plan.Option) {
 	buf := c.Buffer(statxSize, "statx")
 	c.Do("what it is", plan.Statx, args(fd, c.Str(""), plan.Flag(unix.AT_EMPTY_PATH, "AT_EMPTY_PATH"), plan.Flag(unix.STATX_INO, "STATX_INO"), buf.Ptr()))
-	c.sameStatx(m, buf, changed)
-}
-
-func (c *compiler) sameStatx(m Mount, buf plan.Mem, changed plan.Option) {
 	dev := binary.NativeEndian.AppendUint32(nil, m.DevMajor)
 	dev = binary.NativeEndian.AppendUint32(dev, m.DevMinor)
 	c.Same("the inode that the caller saw", buf, statxInode, c.Words("inode", m.Inode), changed)
@@ -125,8 +121,9 @@ func (c *compiler) probe(m Mount, tree plan.Arg) {
 func (c *compiler) declareOld(m Mount) {
 	changed := plan.Blame(plan.ClassRefused, "the mount's source was replaced while the call was set up; try again")
 	rel := relative(m.Target)
-	c.oldBind(m.Source, rel, bindAttr{writable: m.Writable, exec: m.Exec})
-	buf := c.Buffer(statxSize, "statx")
-	c.Do("what it is", plan.Statx, args(cwd(), c.Str(rel), plan.Flag(unix.AT_SYMLINK_NOFOLLOW, "AT_SYMLINK_NOFOLLOW"), plan.Flag(unix.STATX_INO, "STATX_INO"), buf.Ptr()))
-	c.sameStatx(m, buf, changed)
+	c.oldBind(m.Source, rel, bindAttr{writable: m.Writable, exec: m.Exec, recursive: m.Recursive})
+	flags := plan.Flag(unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, "O_PATH|O_NOFOLLOW|O_CLOEXEC")
+	fd := c.Call("what was bound", plan.Openat, args(cwd(), c.Str(rel), flags, plan.Num(0)))
+	c.sameFile(m, fd.Arg(), changed)
+	c.probe(m, fd.Arg())
 }

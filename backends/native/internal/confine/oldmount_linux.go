@@ -36,17 +36,17 @@ func (c *compiler) oldFS(fstype, target string, b bindAttr, options []option) {
 	c.Do(fstype+" at "+shown(target), plan.Mount, args(c.Str(fstype), c.Str(target), c.Str(fstype), plan.Flag(flags, text), c.Str(strings.Join(opts, ","))))
 }
 
+// oldBind binds without what is mounted below the source: the old API could show it, but not restrict it. Where
+// something is, the kernel refuses a bind that would uncover what is under it (has_locked_children() in fs/namespace.c).
 func (c *compiler) oldBind(source, target string, b bindAttr, opts ...plan.Option) {
-	flags, text := uint64(unix.MS_BIND), "MS_BIND"
 	if b.recursive {
-		flags, text = flags|unix.MS_REC, text+"|MS_REC"
+		opts = append(opts, plan.Blame(plan.ClassRefused, "what is mounted below "+source+" can only be shown with the new mount API (Linux 5.12): allow it in the filter of the container or service this runs in"))
 	}
-	c.Do("bind "+source, plan.Mount, args(c.Str(source), c.Str(target), plan.Null(), plan.Flag(flags, text), plan.Null()), opts...)
+	c.Do("bind "+source, plan.Mount, args(c.Str(source), c.Str(target), plan.Null(), plan.Flag(unix.MS_BIND, "MS_BIND"), plan.Null()), opts...)
 	c.oldRestrict(target, b, opts...)
 }
 
-// oldRestrict restricts a bind in place. Only its top: the old API cannot do the mounts below, which is why a recursive
-// mount is refused without the new one.
+// oldRestrict restricts a bind in place.
 func (c *compiler) oldRestrict(target string, b bindAttr, opts ...plan.Option) {
 	flags, text := b.oldFlags()
 	c.Do("restrict it", plan.Mount, args(plan.Null(), c.Str(target), plan.Null(), plan.Flag(unix.MS_REMOUNT|unix.MS_BIND|flags, "MS_REMOUNT|MS_BIND|"+text), plan.Null()), opts...)
