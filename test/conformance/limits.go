@@ -36,6 +36,7 @@ func (e *env) limits(t *testing.T) {
 	t.Run("scratch", e.scratch)
 	t.Run("open files", e.openFiles)
 	t.Run("another call's limits", e.ownLimits)
+	t.Run("the least that is accepted", e.leastLimits)
 }
 
 // memory: whatever takes it, the tree dies as a whole and the status says why.
@@ -161,9 +162,28 @@ func (e *env) ownLimits(t *testing.T) {
 	}
 	small := e.with(func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = 64 })
 	large := e.with(func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = 512 })
-	c := sandbox.Command{Argv: e.probe("alloc", "200")}
-	for range 3 {
+	c := sandbox.Command{Argv: e.probe("alloc", "120")}
+	for range 2 {
 		assert.Equal(t, sandbox.StatusOOM, e.run(t, small, c).Status)
 		assert.Equal(t, sandbox.StatusExited, e.run(t, large, c).Status)
+	}
+}
+
+// leastLimits: what validation accepts is enough for a small program, so that a limit is never a set-up error.
+func (e *env) leastLimits(t *testing.T) {
+	for name, change := range map[string]func(*sandbox.ContainerProfile){
+		"memory":        func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = sandbox.MinMemoryMB },
+		"processes":     func(p *sandbox.ContainerProfile) { p.PIDs = 1 },
+		"cores":         func(p *sandbox.ContainerProfile) { p.Limits.CPUs = 0.01 },
+		"open files":    func(p *sandbox.ContainerProfile) { p.Limits.OpenFiles = 8 },
+		"file size":     func(p *sandbox.ContainerProfile) { p.Limits.FileSizeMB = 1 },
+		"scratch":       func(p *sandbox.ContainerProfile) { p.TmpfsMB = 1 },
+		"shared memory": func(p *sandbox.ContainerProfile) { p.ShmMB = 1 },
+		"output":        func(p *sandbox.ContainerProfile) { p.Limits.OutputKB = 1 },
+		"CPU time":      func(p *sandbox.ContainerProfile) { p.Limits.CPUSeconds = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e.ok(t, e.with(change), sandbox.Command{Argv: []string{"true"}})
+		})
 	}
 }

@@ -26,7 +26,7 @@ func (e *env) results(t *testing.T) {
 // exitCodes runs all of them: 125 to 127 and 137 are the program's own as much as 0 is.
 func (e *env) exitCodes(t *testing.T) {
 	for code := range 256 {
-		res := e.run(t, e.profile(), sandbox.Command{Argv: e.probe("exit", strconv.Itoa(code))})
+		res := e.run(t, e.profile(), sh("exit "+strconv.Itoa(code)))
 		assert.Equal(t, sandbox.StatusExited, res.Status)
 		assert.Equal(t, code, res.ExitCode)
 		assert.Empty(t, res.Signal)

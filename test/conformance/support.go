@@ -141,10 +141,13 @@ func workspace(t *testing.T) string {
 	return dir
 }
 
+// requireVariable makes a feature that is missing a failure when it is 1.
+const requireVariable = "TOOLCELL_TEST_REQUIRE"
+
 // Skip skips t because the host lacks something. With TOOLCELL_TEST_REQUIRE=1 in the environment that is a failure.
 func Skip(t *testing.T, why string) {
 	t.Helper()
-	if os.Getenv("TOOLCELL_TEST_REQUIRE") == "1" {
+	if os.Getenv(requireVariable) == "1" {
 		require.Fail(t, "a test may not be skipped here", "%s", why)
 	}
 	t.Skip(why)

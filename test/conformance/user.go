@@ -41,7 +41,7 @@ func AsUser(t *testing.T, programs []string, f func(t *testing.T, programs []str
 	cmd.Dir = dir
 	cmd.Env = []string{
 		userVariable + "=" + filepath.Join(dir, "programs"), "HOME=" + filepath.Join(dir, "home"),
-		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH"),
+		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH"), requireVariable + "=" + os.Getenv(requireVariable),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	out, err := cmd.CombinedOutput()

@@ -86,10 +86,10 @@ func chrootOut(args []string) (bool, string) {
 // The proof is the file args[2].
 func releaseAgent(args []string) (bool, string) {
 	dir, agent, proof := arg(args, 0), arg(args, 1), arg(args, 2)
-	if err := unix.Mount("none", dir, "cgroup", 0, "none,name=toolcell-escape"); err != nil {
+	if err := unix.Mount("none", dir, "cgroup", 0, "none,"+hierarchy); err != nil {
 		return worked(fmt.Errorf("mount cgroup: %w", err))
 	}
-	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	defer dissolve(dir)
 	group := filepath.Join(dir, "group")
 	if err := os.Mkdir(group, 0o755); err != nil {
 		return worked(err)
@@ -109,6 +109,23 @@ func releaseAgent(args []string) (bool, string) {
 	}
 	end()
 	return appears(proof)
+}
+
+// hierarchy is the name of the throw-away hierarchy.
+const hierarchy = "name=toolcell-escape"
+
+// dissolve unmounts the hierarchy until the kernel gives it up. That it does at an unmount only, and only when the last
+// group has been freed, which is some time after rmdir (cgroup_kill_sb, kernel/cgroup/cgroup.c).
+func dissolve(dir string) {
+	for range 100 {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+		b, err := os.ReadFile("/proc/self/cgroup")
+		if err != nil || !strings.Contains(string(b), hierarchy) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+		_ = unix.Mount("none", dir, "cgroup", 0, "none,"+hierarchy)
+	}
 }
 
 // appears waits a little for a file.
