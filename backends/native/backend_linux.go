@@ -127,6 +127,11 @@ func (b *Backend) Name() string { return Name }
 
 // Prepare resolves the profile's image and interpreters and has cgroups made ahead for its limits.
 func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error {
+	ctx, _, leave, err := b.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	p = p.WithDefaults()
 	if err := p.Validate(); err != nil {
 		return err

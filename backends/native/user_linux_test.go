@@ -179,3 +179,15 @@ func TestSupplementaryGroups(t *testing.T) {
 	assert.Equal(t, "Groups:", strings.TrimSpace(v.Stdout), "root's sandbox has no supplementary group")
 	assert.NotContains(t, v.Report.Get(sandbox.PrivNonroot).Reason, "supplementary")
 }
+
+// TestLanesAsOrdinaryUser runs the tests of lanes, and of a source that was renamed, as a user without privileges.
+func TestLanesAsOrdinaryUser(t *testing.T) {
+	requireRoot(t)
+	dir := openDir(t)
+	cmd := exec.Command(helperProgram, "-test.v", "-test.run", "^(TestSpawnerKilled|TestSpawnerStopped|TestSpawnerStoppedBeforeTheCall|TestClose|TestRenamedSource)$")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, 5, strings.Count(string(out), "--- PASS"), "%s", out)
+}
