@@ -154,6 +154,21 @@ func (e *env) concurrency(t *testing.T) {
 		ids[o.res.ID] = true
 	}
 	assert.Len(t, ids, calls)
+	e.sameID(t)
+}
+
+// sameID: a caller's own names for its calls need not be unique.
+func (e *env) sameID(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			res, err := e.b.Run(t.Context(), e.profile(), sandbox.Command{Argv: []string{"sleep", "0.2"}, ID: "same"})
+			assert.NoError(t, err)
+			assert.Equal(t, "same", res.ID)
+			assert.Equal(t, sandbox.StatusExited, res.Status)
+		})
+	}
+	wg.Wait()
 }
 
 // closing: Close ends what runs and leaves nothing.

@@ -5,6 +5,7 @@ package conformance
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,6 +30,7 @@ func (e *env) mounts(t *testing.T) {
 	t.Run("below one another", e.mountNested)
 	t.Run("names", e.mountNames)
 	t.Run("strings", e.mountStrings)
+	t.Run("many, deep, twice", e.mountMany)
 	t.Run("only what is declared", e.onlyDeclared)
 	t.Run("rename across directories", func(t *testing.T) {
 		dir := workspace(t)
@@ -66,6 +68,13 @@ func (e *env) mountWritable(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "d/out.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, "hi\n", string(b))
+	// Whoever the program is inside, the caller is who owns what it writes.
+	p := e.mounted(sandbox.Mount{Source: dir, Target: "/data", Writable: true})
+	p.User = "1234:4321"
+	assert.Equal(t, "1234\n", e.ok(t, p, sh("cat /data/old > /data/copy && stat -c %u /data/copy")))
+	var st syscall.Stat_t
+	require.NoError(t, syscall.Stat(filepath.Join(dir, "copy"), &st))
+	assert.EqualValues(t, os.Geteuid(), st.Uid)
 }
 
 // owners: a directory of another user's works too, and what is written there is that user's.
@@ -134,6 +143,20 @@ func (e *env) mountNames(t *testing.T) {
 			assert.Equal(t, "content", e.ok(t, e.mounted(m), c))
 		})
 	}
+}
+
+// mountMany: forty mounts, a target thirty directories down, and one source at two targets.
+func (e *env) mountMany(t *testing.T) {
+	dir := workspace(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("x"), 0o644))
+	var ms []sandbox.Mount
+	for i := range 40 {
+		ms = append(ms, sandbox.Mount{Source: dir, Target: "/many/" + strconv.Itoa(i), Writable: i%2 == 0})
+	}
+	deep := "/deep" + strings.Repeat("/d", 30)
+	ms = append(ms, sandbox.Mount{Source: dir, Target: deep})
+	out := e.ok(t, e.mounted(ms...), sh("ls /many | wc -l; cat /many/*/f "+deep+"/f | wc -c; echo y > /many/0/g; (echo y > /many/1/h) 2>/dev/null || echo denied"))
+	assert.Equal(t, []string{"40", "41", "denied"}, strings.Fields(out))
 }
 
 // mountStrings: the profile's Mounts are container-style -v strings.

@@ -71,6 +71,7 @@ func (e *env) refusals(t *testing.T) {
 		w.untouched(t)
 	})
 	t.Run("program", e.badPrograms)
+	t.Run("program, by other names", e.goodPrograms)
 }
 
 // badPrograms: a program that is not there, or is none.
@@ -91,6 +92,24 @@ func (e *env) badPrograms(t *testing.T) {
 			assert.Contains(t, err.Error(), program)
 		})
 	}
+}
+
+// goodPrograms: a program is found relative to the directory, and in the PATH that the call names.
+func (e *env) goodPrograms(t *testing.T) {
+	dir := workspace(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "tool"), []byte("#!/usr/bin/env sh\necho \"ran $0 $1\"\n"), 0o755))
+	p := e.mounted(sandbox.Mount{Source: dir, Target: "/data", Exec: true})
+	for want, c := range map[string]sandbox.Command{
+		"ran /data/bin/tool a\n": {Argv: []string{"/data/bin/tool", "a"}},
+		"ran ./bin/tool b\n":     {Argv: []string{"./bin/tool", "b"}, Dir: "/data"},
+		"ran bin/tool c\n":       {Argv: []string{"bin/tool", "c"}, Dir: "/data"},
+	} {
+		assert.Equal(t, want, e.ok(t, p, c))
+	}
+	c := sandbox.Command{Argv: []string{"tool", "d"}, Env: []string{"PATH=/nowhere:/data/bin:/usr/bin:/bin"}}
+	assert.Equal(t, "ran /data/bin/tool d\n", e.ok(t, p, c))
+	e.refused(t, p, sandbox.Command{Argv: []string{"tool"}, Dir: "/data/bin"}, sandbox.ErrNotFound) // the directory is in no PATH
 }
 
 // mountRefusals: a mount that cannot be meant, or would give away what no call may have, is refused, and neither the
