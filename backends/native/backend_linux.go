@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -27,12 +28,15 @@ type Backend struct {
 	// cgroups is nil when no limit can be set; cgroupErr then says why.
 	cgroups   *cgroup.Manager
 	cgroupErr error
+	// cgroupsOpen is closed when the two above have been set.
+	cgroupsOpen chan struct{}
 	// memfdNoexec says that the spawners' namespaces have no executable memfds.
 	memfdNoexec bool
 
 	userNS  userNSCache
 	shapes  shapeCache
 	kernel  kernelCache
+	filters filterCache
 	images  imageCache
 	running sync.WaitGroup
 
@@ -46,7 +50,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // Open starts the backend: it finds the spawner's program, chooses the identities that sandboxes run under, finds out
 // what the host's cgroups allow and starts the first spawner. Its errors match [sandbox.ErrUnavailable].
 func Open(ctx context.Context, c Config) (sandbox.Backend, error) {
-	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc)}
+	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc), cgroupsOpen: make(chan struct{})}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -79,16 +83,25 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.lanes = &lanes{program: program, id: id, place: b.placeSpawner}
-	// The image takes as long as the spawner's start, which waits for another process, so both go on at once. Whether
-	// it succeeds is the calls' business.
+	// The spawner's start waits for another process. Meanwhile the host is looked at: the cgroups, which a new spawner is
+	// put into, and the image, whose errors are the calls' business.
+	go b.openCgroups()
 	go func() { _, _ = b.images.get(imageHost, b.config) }()
-	b.cgroups, b.cgroupErr = cgroup.Open(cgroup.Config{Parent: b.config.CgroupParent, Logger: b.log})
 	l, err := b.lanes.pick(ctx)
 	if err != nil {
 		return err
 	}
 	b.memfdNoexec = l.memfdNoexec
 	return nil
+}
+
+func (b *Backend) openCgroups() {
+	defer close(b.cgroupsOpen)
+	c := cgroup.Config{Parent: b.config.CgroupParent, Logger: b.log}
+	if b.config.Once {
+		c.Ahead = -1
+	}
+	b.cgroups, b.cgroupErr = cgroup.Open(c)
 }
 
 // chooseIdentity takes a block of host ids for a root caller. Any other caller has its own id only.
@@ -110,6 +123,7 @@ func (b *Backend) chooseIdentity() (identity, error) {
 // placeSpawner puts a new spawner where its calls' cgroups can be reached from. Without cgroups there is nothing to do:
 // the report says what is absent, and a call that requires it is refused.
 func (b *Backend) placeSpawner(pid int) error {
+	<-b.cgroupsOpen
 	if b.cgroups == nil {
 		return nil
 	}
@@ -167,6 +181,7 @@ func (b *Backend) Close() error {
 func (b *Backend) release() error {
 	if b.lanes != nil {
 		b.lanes.close()
+		<-b.cgroupsOpen
 	}
 	b.userNS.close()
 	b.shapes.close()
@@ -305,10 +320,25 @@ func (c *kernelCache) get() (confine.Kernel, error) {
 	return k, nil
 }
 
-func seccompProgram(p sandbox.ContainerProfile, arch string) ([]byte, error) {
-	prog, err := seccomp.Program(arch, seccomp.Options{Inotify: p.Inotify})
+// filterCache keeps the seccomp programs, which never change.
+type filterCache struct {
+	mu       sync.Mutex
+	programs map[seccomp.Options][]byte
+}
+
+func (c *filterCache) get(o seccomp.Options) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.programs[o]; ok {
+		return p, nil
+	}
+	p, err := seccomp.Program(runtime.GOARCH, o)
 	if err != nil {
 		return nil, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "choose the seccomp filter", Guarantee: sandbox.KernelSeccomp, Cause: err}
 	}
-	return prog, nil
+	if c.programs == nil {
+		c.programs = make(map[seccomp.Options][]byte)
+	}
+	c.programs[o] = p
+	return p, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/seccomp"
 )
 
 // insideID is the user and group that a program has inside when the profile names none.
@@ -268,7 +268,7 @@ func (k *call) specify() error {
 	}
 	path, _ := lookup(env, "PATH")
 	k.program = plan.Program{Paths: rootfs.Candidates(argv[0], path), Argv: argv, Env: env}
-	if s.Seccomp, err = seccompProgram(k.profile, runtime.GOARCH); err != nil {
+	if s.Seccomp, err = k.b.filters.get(seccomp.Options{Inotify: k.profile.Inotify}); err != nil {
 		return err
 	}
 	k.request = wire.Request{

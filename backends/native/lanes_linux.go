@@ -78,10 +78,10 @@ func (s *lanes) start(ctx context.Context) (*lane, error) {
 	return l, nil
 }
 
-// waited notes how long a request lay before its spawner took it, and starts another lane when that was long and there
-// is room.
-func (s *lanes) waited(d time.Duration) {
-	if d < slow {
+// waited notes how long a request lay before its spawner took it, and starts another lane when that was long, other
+// calls were the reason, and there is room.
+func (s *lanes) waited(d time.Duration, others int) {
+	if d < slow || others == 0 {
 		return
 	}
 	s.mu.Lock()

@@ -29,6 +29,8 @@ type Config struct {
 	CgroupParent string
 	// StateDir holds the locks of a root caller's id ranges. "" means /run/toolcell.
 	StateDir string
+	// Once says that the backend is opened for a single call, as by a command: nothing is made ahead of a next one.
+	Once bool
 	// Logger receives what operators should know. nil means silence.
 	Logger *slog.Logger
 }

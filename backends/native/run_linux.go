@@ -88,7 +88,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 		go feed(k.stdin, k.command.Stdin)
 	}
 	end, err := k.await(ctx, l, messages)
-	k.b.lanes.waited(time.Duration(end.reply.Waited))
+	k.b.lanes.waited(time.Duration(end.reply.Waited), l.busy())
 	if k.stdin != nil {
 		k.stdin.Close()
 	}

@@ -77,9 +77,14 @@ func (c *compiler) dropPrivileges() {
 	// root's. Its own process is dumpable again once it has executed its program.
 	c.For(string(sandbox.ProcIsolated))
 	c.prctl("init's memory is closed", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 0)
-	// Every descriptor was opened close-on-exec; this says so once more for all of them.
+}
+
+// closeRest closes what the plan has opened. Init keeps its channel and its spawner's attention, both close-on-exec, so
+// the program gets its streams and nothing else.
+func (c *compiler) closeRest() {
 	c.For(string(sandbox.FSNoHostFiles))
-	c.Do("nothing but the streams is passed on", plan.CloseRange, args(plan.FD(plan.ChannelFD), plan.Flag(^uint32(0), "~0"), plan.Flag(unix.CLOSE_RANGE_CLOEXEC, "CLOSE_RANGE_CLOEXEC")))
+	c.Do("nothing but the streams is passed on", plan.CloseRange, args(plan.FD(plan.ChannelFD), plan.FD(plan.AttentionFD), plan.Flag(unix.CLOSE_RANGE_CLOEXEC, "CLOSE_RANGE_CLOEXEC")))
+	c.Do("the rest is closed", plan.CloseRange, args(plan.FD(plan.AttentionFD+1), plan.Flag(^uint32(0), "~0"), plan.Num(0)))
 }
 
 // seccomp installs the filter, last of all: it forbids most of what the plan does.

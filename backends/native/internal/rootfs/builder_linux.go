@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// maxData is how many bytes of small files an image holds; larger ones are bound.
+	// maxData is how many bytes of small files an image holds, and maxFile how many one of them may have; beyond, they
+	// are bound, which costs a call less than a copy.
 	maxData = 512 << 10
+	maxFile = 16 << 10
 	// maxParts bounds the binds, links and files of an image: each costs system calls in every sandbox.
 	maxParts = 1024
 	// maxSearch is how many entries of a directory are looked at before it is bound.
@@ -115,7 +117,7 @@ func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
 	tooLarge := false
 	if public {
 		// The file may have changed since: what was read decides.
-		if data, info, tooLarge, err = b.readFile(inside, b.left); err != nil {
+		if data, info, tooLarge, err = b.readFile(inside, min(b.left, maxFile)); err != nil {
 			return err
 		}
 		public = info.Mode()&0o004 != 0
