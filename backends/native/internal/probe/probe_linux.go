@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -39,15 +40,28 @@ func Refresh(k *confine.Kernel) {
 	k.Landlock, _ = Landlock() // 0 with an error: the report has the reason
 }
 
-// newMountAPI calls each part with arguments that it refuses before it looks at privileges. A kernel or a filter
-// without it answers something else.
+// newMountAPI calls each part with arguments that it refuses. A kernel or a filter without it answers something else.
+// Three of them look at privileges first (fs/fsopen.c, fs/namespace.c), so only their ENOSYS is sure.
 func newMountAPI() bool {
 	empty := [1]byte{}
 	path := uintptr(unsafe.Pointer(&empty))
-	_, _, openTree := unix.RawSyscall6(unix.SYS_OPEN_TREE, ^uintptr(0), path, unix.AT_EMPTY_PATH, 0, 0, 0)
-	_, _, setattr := unix.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), path, unix.AT_EMPTY_PATH, 0, 0, 0)
-	_, _, fsconfig := unix.RawSyscall6(unix.SYS_FSCONFIG, ^uintptr(0), 0, 0, 0, 0, 0)
-	return openTree == unix.EBADF && setattr == unix.EINVAL && fsconfig == unix.EINVAL
+	const none, flags = ^uintptr(0), uintptr(1) << 30
+	for _, c := range []struct {
+		nr, a0, a1, a2, a3, a4 uintptr
+		want                   []unix.Errno
+	}{
+		{unix.SYS_OPEN_TREE, none, path, unix.AT_EMPTY_PATH, 0, 0, []unix.Errno{unix.EBADF}},
+		{unix.SYS_MOUNT_SETATTR, none, path, unix.AT_EMPTY_PATH, 0, 0, []unix.Errno{unix.EINVAL}},
+		{unix.SYS_FSCONFIG, 0, 0, 0, 0, 0, []unix.Errno{unix.EINVAL}},
+		{unix.SYS_FSOPEN, 0, flags, 0, 0, 0, []unix.Errno{unix.EPERM, unix.EINVAL}},
+		{unix.SYS_FSMOUNT, none, flags, 0, 0, 0, []unix.Errno{unix.EPERM, unix.EINVAL}},
+		{unix.SYS_MOVE_MOUNT, none, path, none, path, flags, []unix.Errno{unix.EPERM, unix.EINVAL}},
+	} {
+		if _, _, errno := unix.RawSyscall6(c.nr, c.a0, c.a1, c.a2, c.a3, c.a4, 0); !slices.Contains(c.want, errno) {
+			return false
+		}
+	}
+	return true
 }
 
 // signalErratum is the bit that says that the scope for signals works between the threads of a process; without it the
