@@ -186,6 +186,9 @@ func (l *loop) readRecords(c *call) error {
 		if errors.Is(err, unix.EAGAIN) {
 			return nil
 		}
+		if errors.Is(err, unix.ECONNRESET) {
+			continue // init ended without taking its release; told once, before what it has sent (unix_release_sock())
+		}
 		if err != nil || n != forked.RecordSize {
 			_ = unix.Close(c.channel) // the end, or not one of our inits: its pidfd tells the rest
 			c.channel = -1
