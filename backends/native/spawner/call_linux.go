@@ -245,6 +245,11 @@ func (l *loop) finish(slot int, c *call) error {
 // kill kills init, and with it everything in its process namespace. The first cause is the one that counts; a program
 // that has ended already was not killed by a limit.
 func (l *loop) kill(c *call, cause wire.Cause) error {
+	if c.channel >= 0 {
+		if err := l.readRecords(c); err != nil { // perhaps it has ended by itself just now
+			return err
+		}
+	}
 	if c.reply.Cause == wire.CauseNone && !c.reply.Exited {
 		c.reply.Cause = cause
 	}
