@@ -3,6 +3,7 @@
 # tests that need it are then skipped, or fail under TOOLCELL_TEST_REQUIRE=1.
 set -euo pipefail
 
+python=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3)
 # file or command that must be there : package that brings it : what for
 needs=(
 	'gcc:gcc:the seccomp generator and the escape tests'
@@ -10,6 +11,7 @@ needs=(
 	'/usr/include/seccomp.h:libseccomp-dev:the seccomp generator and its tests'
 	'/usr/bin/python3:python3:the demo and the scripts'
 	'bwrap:bubblewrap:the benchmarks beside a peer'
+	"/usr/lib/python$python/test/test_json:libpython$python-testsuite:the comparison of CPython inside and outside"
 )
 missing=()
 for n in "${needs[@]}"; do
