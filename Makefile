@@ -41,8 +41,8 @@ generate: ## generate the seccomp programs from the profile again
 bench: build ## print the cost of a call beside installed peers, as ratios
 	$(GO) run ./test/bench -bin bin -json bin/bench.json
 
-soak: build ## make ten thousand calls, kill two hundred callers, and count what is left
-	TOOLCELL_TEST_LONG=1 $(GO) test -count 1 -timeout 60m -v ./test/conformance
+soak: build ## make ten thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
+	TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -p 1 -timeout 120m -v ./test/conformance ./test/soak ./test/cpython
 
 fuzz: ## fuzz every parser for FUZZTIME each
 	@set -e; for p in $$($(GO) list ./...); do \
