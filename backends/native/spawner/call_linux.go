@@ -38,7 +38,7 @@ func (l *loop) start(req *wire.Request, fds []int) error {
 		closeAll(fds)
 		return l.refuse(req.ID, wire.StepFork, err)
 	}
-	err = c.fork(req, rest, l.attention)
+	err = l.fork(c, req, rest)
 	if err != nil {
 		closeAll(rest)
 		c.close()
@@ -94,7 +94,7 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 }
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.
-func (c *call) fork(req *wire.Request, fds []int, attention int) error {
+func (l *loop) fork(c *call, req *wire.Request, fds []int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -102,12 +102,12 @@ func (c *call) fork(req *wire.Request, fds []int, attention int) error {
 	c.channel = pair[0]
 	var fr forked.Request
 	fr.Flags = req.Namespaces
-	fr.FDs[0], fr.FDs[1] = int32(pair[1]), int32(attention)
+	fr.FDs[0], fr.FDs[1] = int32(pair[1]), int32(l.attention)
 	for i, fd := range fds {
 		fr.FDs[2+i] = int32(fd)
 	}
 	fr.N = 2 + len(fds)
-	pid, pidfd, errno := forked.Fork(&fr)
+	pid, pidfd, errno := l.forker.Fork(&fr)
 	_ = unix.Close(pair[1]) // init has its own
 	if errno != 0 {
 		return errno

@@ -69,7 +69,7 @@ func (l *loop) userNS(req *wire.Request, fds []int) error {
 func (l *loop) newUserNS(req *wire.Request, fds []int) (int, error) {
 	c := call{cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1}
 	defer c.close()
-	if err := c.fork(req, fds, l.attention); err != nil {
+	if err := l.fork(&c, req, fds); err != nil {
 		return -1, err
 	}
 	defer func() {

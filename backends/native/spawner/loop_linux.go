@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/native/internal/forked"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -24,7 +25,8 @@ const (
 // loop is the spawner: one thread that waits for the caller, for its calls' inits and for the next deadline. Nothing it
 // does can block but the wait itself.
 type loop struct {
-	epoll int
+	epoll  int
+	forker *forked.Forker
 	// attention is an eventfd by which an init has its channel read.
 	attention int
 	calls     []*call
@@ -54,7 +56,11 @@ func newLoop() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{epoll: ep, attention: attention, byID: make(map[uint64]int)}
+	forker, err := forked.NewForker()
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{epoll: ep, forker: forker, attention: attention, byID: make(map[uint64]int)}
 	if err := l.watch(attention, sourceAttention, 0); err != nil {
 		return nil, err
 	}
@@ -125,6 +131,7 @@ func (l *loop) collect() {
 	if l.served >= garbageCalls && len(l.byID) == 0 {
 		l.served = 0
 		runtime.GC()
+		keepHeapFromForks(l.forker)
 	}
 }
 

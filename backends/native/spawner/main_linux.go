@@ -60,6 +60,7 @@ func run() int {
 	if err != nil {
 		return report(&stepError{step: wire.StepLoop, err: err})
 	}
+	keepHeapFromForks(l.forker)
 	ready := wire.Reply{Kind: wire.ReplyReady, MemfdNoexec: memfdNoexec()}
 	if err := l.send(&ready, -1); err != nil {
 		return 1

@@ -226,8 +226,10 @@ func byPlan(t *testing.T, tree string, abi int) map[string]string {
 	} {
 		req.FDs[place-plan.ChannelFD] = int32(fd)
 	}
+	forker, err := forked.NewForker()
+	require.NoError(t, err)
 	runtime.LockOSThread()
-	pid, pidfd, errno := forked.Fork(&req)
+	pid, pidfd, errno := forker.Fork(&req)
 	runtime.UnlockOSThread()
 	require.Zero(t, errno)
 	require.NoError(t, unix.Close(pidfd))

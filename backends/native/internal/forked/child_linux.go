@@ -45,8 +45,7 @@ func run(r *Request) {
 }
 
 // placeDescriptors brings the request's descriptors to plan.ChannelFD and the places behind it, and closes everything
-// else that the spawner has open: descriptors of other calls, its socket, its standard streams. They are first moved
-// above every place, since one may already be where another belongs.
+// else that the spawner has open: descriptors of other calls, its socket, its standard streams.
 //
 //go:nosplit
 //go:norace
@@ -55,15 +54,17 @@ func placeDescriptors(r *Request) syscall.Errno {
 	if n < 4 || n > plan.MaxFDs {
 		return syscall.EINVAL
 	}
-	for i := 0; i < n; i++ {
-		fd, _, errno := syscall.RawSyscall6(syscall.SYS_FCNTL, uintptr(r.FDs[i]), fDupfdCloexec, aboveAll, 0, 0, 0)
-		if errno != 0 {
+	if !inOrder(r) {
+		if errno := moveAbove(r); errno != 0 {
 			return errno
 		}
-		r.FDs[i] = int32(fd) // the child's own copy
 	}
 	for i := 0; i < n; i++ {
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_DUP3, uintptr(r.FDs[i]), plan.ChannelFD+uintptr(i), syscall.O_CLOEXEC, 0, 0, 0)
+		to := plan.ChannelFD + uintptr(i)
+		if uintptr(r.FDs[i]) == to {
+			return syscall.EINVAL // dup3(2) refuses it, and inOrder has ruled it out
+		}
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_DUP3, uintptr(r.FDs[i]), to, syscall.O_CLOEXEC, 0, 0, 0)
 		if errno != 0 {
 			return errno
 		}
@@ -72,6 +73,35 @@ func placeDescriptors(r *Request) syscall.Errno {
 		return errno
 	}
 	return closeRange(plan.ChannelFD+uintptr(n), maxFD)
+}
+
+// inOrder reports whether the descriptors can be brought to their places one after the other: none of them is where an
+// earlier one, or itself, belongs.
+//
+//go:nosplit
+//go:norace
+func inOrder(r *Request) bool {
+	for i := 0; i < r.N; i++ {
+		if fd := uintptr(r.FDs[i]); fd >= plan.ChannelFD && fd <= plan.ChannelFD+uintptr(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// moveAbove moves the descriptors above every place.
+//
+//go:nosplit
+//go:norace
+func moveAbove(r *Request) syscall.Errno {
+	for i := 0; i < r.N; i++ {
+		fd, _, errno := syscall.RawSyscall6(syscall.SYS_FCNTL, uintptr(r.FDs[i]), fDupfdCloexec, aboveAll, 0, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		r.FDs[i] = int32(fd) // the child's own copy
+	}
+	return 0
 }
 
 //go:nosplit
@@ -91,7 +121,7 @@ func mapPlan(fd uintptr) (base unsafe.Pointer, errno syscall.Errno) {
 		return nil, errno
 	}
 	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, 0, size,
-		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE, fd, 0)
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_POPULATE, fd, 0)
 	if errno != 0 {
 		return nil, errno
 	}

@@ -4,10 +4,11 @@
 //
 // # The rules of the forked child
 //
-// After [Fork] there is one thread, in a copy of a Go process whose scheduler, collector and locks stopped at an
+// After [Forker.Fork] there is one thread, in a copy of a Go process whose scheduler, collector and locks stopped at an
 // arbitrary moment. So in the child
 //
 //   - every function is go:nosplit, go:norace and calls only such functions: no stack growth, no instrumentation;
+//   - the stack is the Forker's, the Go heap need not be there at all, and nothing looks at the goroutine;
 //   - nothing is allocated, no lock is taken, nothing blocks but raw system calls;
 //   - no pointer is written to Go memory, so there is no write barrier; the plan's memory is a mapping of its own;
 //   - all signals are blocked and all handlers are gone (CLONE_CLEAR_SIGHAND), so the runtime's never run;

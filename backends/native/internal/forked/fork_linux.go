@@ -33,35 +33,66 @@ const (
 	failedExit        = uintptr(0x7f) // exit status of a child that reported a fault
 )
 
+// Forker forks the process. It holds the memory that a child runs on: a mapping of its own, so that the process may
+// keep everything else of its memory, the Go heap above all, from being copied (MADV_DONTFORK). Use it from one locked
+// thread. The child's parent-death signal follows that thread.
+type Forker struct {
+	memory unsafe.Pointer
+}
+
+// forkMemory is the size of a Forker's mapping: the request at its start, the child's stack at its end.
+const forkMemory = 64 << 10
+
+// NewForker maps the memory. It stays mapped for as long as the process lives.
+func NewForker() (*Forker, error) {
+	addr, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, 0, forkMemory,
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS, ^uintptr(0), 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	return &Forker{memory: pointer(addr)}, nil
+}
+
+// Memory returns where the mapping starts and ends.
+func (f *Forker) Memory() (start, end uintptr) {
+	return uintptr(f.memory), uintptr(f.memory) + forkMemory
+}
+
 // Fork forks the calling process into new namespaces. In the parent it returns the child's pid and a pidfd of it. The
 // child never returns: it executes the plan, starts the program and waits for it.
 //
-// The caller must have locked its thread. The child's parent-death signal would follow that thread.
-//
 //go:nosplit
 //go:norace
-func Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
+func (f *Forker) Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
 	var (
 		mask, old uint64 = allSignals, 0
 		fd        int32  = -1
 		args             = cloneArgs{flags: r.Flags | clonePidfd | cloneClearSighand, exitSignal: uint64(syscall.SIGCHLD)}
 	)
 	args.pidfd = uint64(uintptr(unsafe.Pointer(&fd)))
-	// Blocked across the fork, since a handler of the Go runtime must never run in the child. CLONE_CLEAR_SIGHAND takes
-	// the handlers away, so the mask of the child may be changed later.
+	*(*Request)(f.memory) = *r
+	// Blocked across the fork, since a handler of the Go runtime must never run in the child, nor on its stack.
+	// CLONE_CLEAR_SIGHAND takes the handlers away, so the mask of the child may be changed later.
 	_, _, errno = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask,
 		uintptr(unsafe.Pointer(&mask)), uintptr(unsafe.Pointer(&old)), sigsetSize, 0, 0)
 	if errno != 0 {
 		return 0, -1, errno
 	}
-	child, _, errno := syscall.RawSyscall6(sysClone3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0, 0, 0, 0)
-	if errno == 0 && child == 0 {
-		run(r) // the child: never returns
-	}
+	child := cloneOnStack(&args, unsafe.Sizeof(args), unsafe.Add(f.memory, forkMemory-stackSlack), f.memory)
 	// Restoring a mask that was in force before cannot fail.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask, uintptr(unsafe.Pointer(&old)), 0, sigsetSize, 0, 0)
-	if errno != 0 {
-		return 0, -1, errno
+	if int64(child) < 0 {
+		return 0, -1, syscall.Errno(-child)
 	}
 	return int(child), int(fd), 0
 }
+
+// stackSlack stays free above the child's stack. The stack pointer below it is aligned to 16.
+const stackSlack = 64
+
+// cloneOnStack makes the clone3(2) call on another stack, and returns its result, the new pid or a negative errno, on
+// the old one. The child calls run with the request and stays on that stack. It is assembly because a Go function
+// cannot change the stack it runs on.
+//
+//go:noescape
+func cloneOnStack(args *cloneArgs, size uintptr, stack, request unsafe.Pointer) uintptr

@@ -52,6 +52,14 @@ func forkPlan(t *testing.T, b *plan.Builder, prog plan.Program, more ...int) *ch
 	return forkFDs(t, append([]int{memfd(t, data[0]), memfd(t, data[1])}, more...)...)
 }
 
+// forker returns a Forker. Its memory stays mapped, as it does in a spawner.
+func forker(t *testing.T) *Forker {
+	t.Helper()
+	f, err := NewForker()
+	require.NoError(t, err)
+	return f
+}
+
 // forkFDs forks a child with a channel, an attention and fds, in this order.
 func forkFDs(t *testing.T, fds ...int) *child {
 	t.Helper()
@@ -66,7 +74,7 @@ func forkFDs(t *testing.T, fds ...int) *child {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pid, pidfd, errno := Fork(&r)
+	pid, pidfd, errno := forker(t).Fork(&r)
 	require.NoError(t, unix.Close(pair[1]))
 	require.Zero(t, errno)
 	c := &child{pid: pid, pidfd: pidfd, channel: pair[0], attention: attention}

@@ -212,7 +212,7 @@ func TestForkErrors(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	var before, after unix.Sigset_t
 	require.NoError(t, unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{}, &before))
-	pid, pidfd, errno := Fork(&Request{Flags: 1 << 63})
+	pid, pidfd, errno := forker(t).Fork(&Request{Flags: 1 << 63})
 	assert.Equal(t, unix.EINVAL, errno)
 	assert.Zero(t, pid)
 	assert.Equal(t, -1, pidfd)
@@ -261,7 +261,7 @@ func TestForksUnderLoad(t *testing.T) {
 	for i := range forks {
 		r := Request{N: 4} // the attention is never asked for
 		r.FDs[0], r.FDs[1], r.FDs[2], r.FDs[3] = int32(pair[1]), int32(pair[1]), int32(steps), int32(program)
-		pid, pidfd, errno := Fork(&r)
+		pid, pidfd, errno := f.Fork(&r)
 		require.Zero(t, errno)
 		c := child{pid: pid, pidfd: pidfd, channel: pair[0]}
 		var status unix.WaitStatus
