@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command probe is what the conformance suite runs inside a sandbox: one static program that needs nothing of the image.
 // Each of its subcommands looks at one thing and prints what it saw, mostly as JSON; it judges nothing.
 package main

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command attempt makes one attempt to get out of a sandbox, by name, and prints what came of it as one line of JSON. It
 // is one static program, so that it runs alike on the host and in any image.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -44,7 +46,7 @@ func request(nr uintptr, value byte) try {
 	}
 }
 
-// terminal opens a new pseudo terminal.
+// terminal opens a new pseudo terminal and makes it the controlling one, where the kernel demands the least for TIOCSTI.
 func terminal() (int, error) {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -57,5 +59,12 @@ func terminal() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY, 0)
+	slave, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return -1, err
+	}
+	if _, err := unix.Setsid(); err != nil {
+		return slave, nil // it leads a session already, or a group; the terminal does without
+	}
+	return slave, unix.IoctlSetInt(slave, unix.TIOCSCTTY, 0)
 }
