@@ -16,6 +16,10 @@ import (
 // tables, and taking write access from the parent for it, was a third of a fork's price. It is only that: what cannot be
 // marked, or is mapped later, is copied as usual.
 func keepHeapFromForks(f *forked.Forker) {
+	storage, ok := threadStorage()
+	if !ok {
+		return
+	}
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
 		return
@@ -27,7 +31,8 @@ func keepHeapFromForks(f *forked.Forker) {
 	for lines.Scan() {
 		m, ok := parseMapping(lines.Text())
 		// What follows the program's own data without a gap is its zeroed data, which the child does use.
-		if ok && m.anonymous && m.start != end && (m.end <= first || m.start >= last) {
+		used := m.start == end || m.overlaps(first, last) || m.overlaps(storage, storage+1)
+		if ok && m.anonymous && !used {
 			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTFORK)
 		}
 		if ok && (!m.anonymous || m.start == end) {
@@ -41,6 +46,8 @@ type mapping struct {
 	start, end uintptr
 	anonymous  bool
 }
+
+func (m mapping) overlaps(start, end uintptr) bool { return m.start < end && start < m.end }
 
 func parseMapping(line string) (mapping, bool) {
 	var m mapping
