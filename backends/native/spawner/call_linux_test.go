@@ -32,6 +32,19 @@ func TestProgramsEnd(t *testing.T) {
 	assert.Equal(t, unix.SIGKILL, unix.WaitStatus(r.Status).Signal())
 }
 
+// A program that embeds the backend may call Main on any thread, whose memory is then the Go runtime's.
+func TestForksFromAnyThread(t *testing.T) {
+	p, err := readyAs(otherThread, nil)
+	require.NoError(t, err)
+	t.Cleanup(p.close)
+	for id := uint64(1); id < 4; id++ {
+		require.NoError(t, p.run(runRequest(id), "/bin/sh", "-c", "exit 3"))
+		r := p.reply(t)
+		assert.True(t, r.Exited, "%+v", r)
+		assert.Equal(t, 3, unix.WaitStatus(r.Status).ExitStatus())
+	}
+}
+
 // A program that ends before its children: the caller is told, and asks for the end.
 func TestSurvivors(t *testing.T) {
 	p, m := newPeer(t), mark(t)

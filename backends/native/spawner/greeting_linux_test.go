@@ -75,7 +75,7 @@ func greet(domain, kind int, message []byte) (theirs, ours int, err error) {
 // The control of the test above, and the answer to a caller of another build: a fault by name, then the end.
 func TestAnotherBuildIsRefused(t *testing.T) {
 	hello := wire.NewHello([32]byte{1})
-	p, err := startPeer(wire.Bytes(&hello), nil)
+	p, err := startPeer("spawner", wire.Bytes(&hello), nil)
 	require.NoError(t, err)
 	r := p.reply(t)
 	assert.Equal(t, uint32(wire.ReplyFault), r.Kind)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,8 +25,20 @@ const helperVariable = "TOOLCELL_TEST_SPAWNER_HELPER"
 // patience bounds every wait for what must happen. It is no measure of anything.
 const patience = 20 * time.Second
 
+// otherThread is the name of a spawner that does not run on its process's first thread.
+const otherThread = "spawner-on-another-thread"
+
 // TestMain lets the test program be its own spawner, and its own helpers.
 func TestMain(m *testing.M) {
+	if os.Args[0] == otherThread {
+		runtime.LockOSThread() // so that Main's thread is another one, made by the Go runtime
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			Main()
+		}()
+		<-ended
+	}
 	Main()
 	if name := os.Getenv(helperVariable); name != "" {
 		if err := helpers()[name](); err != nil {
@@ -52,8 +65,8 @@ func socketpair() (ours int, theirs *os.File, err error) {
 	return pair[0], os.NewFile(uintptr(pair[1]), "spawner"), nil
 }
 
-// startPeer starts a spawner whose first message is hello.
-func startPeer(hello []byte, prepare func(theirs *os.File) error) (*peer, error) {
+// startPeer starts a spawner of that name whose first message is hello.
+func startPeer(name string, hello []byte, prepare func(theirs *os.File) error) (*peer, error) {
 	ours, theirs, err := socketpair()
 	if err != nil {
 		return nil, err
@@ -75,7 +88,7 @@ func startPeer(hello []byte, prepare func(theirs *os.File) error) (*peer, error)
 	defer caller.Close()
 	p := &peer{fd: ours}
 	p.cmd = &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"spawner"}, Env: []string{}, Dir: "/", Stderr: os.Stderr,
+		Path: "/proc/self/exe", Args: []string{name}, Env: []string{}, Dir: "/", Stderr: os.Stderr,
 		ExtraFiles: []*os.File{theirs, caller}, SysProcAttr: attributes(),
 	}
 	return p, p.cmd.Start()
@@ -99,9 +112,11 @@ func attributes() *syscall.SysProcAttr {
 }
 
 // ready starts a spawner and takes its ReplyReady.
-func ready(prepare func(*os.File) error) (*peer, error) {
+func ready(prepare func(*os.File) error) (*peer, error) { return readyAs("spawner", prepare) }
+
+func readyAs(name string, prepare func(*os.File) error) (*peer, error) {
 	hello := wire.NewHello(wire.Build())
-	p, err := startPeer(wire.Bytes(&hello), prepare)
+	p, err := startPeer(name, wire.Bytes(&hello), prepare)
 	if err != nil {
 		return nil, err
 	}

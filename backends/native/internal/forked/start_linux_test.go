@@ -255,6 +255,7 @@ func TestForksUnderLoad(t *testing.T) {
 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	f := forker(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begin := time.Now()
