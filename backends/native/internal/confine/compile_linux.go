@@ -24,7 +24,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
-		c.emptyInput, c.network, c.emptyStdin, c.setLimits, c.enterDir, c.dropPrivileges, c.landlock, c.closeRest, c.seccomp,
+		c.emptyInput, c.network, c.emptyStdin, c.enterDir, c.dropPrivileges, c.landlock, c.closeRest, c.setLimits, c.seccomp,
 	} {
 		part()
 	}
