@@ -37,6 +37,7 @@ type Backend struct {
 	shapes  shapeCache
 	kernel  kernelCache
 	filters filterCache
+	hard    hardLimits
 	images  imageCache
 	running sync.WaitGroup
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soulacy/toolcell/backends/native/internal/forked"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -16,21 +15,7 @@ const (
 	drainGrace = 200 * time.Millisecond
 	// stuckGrace is how long after the deadline a lane that does not answer is given up.
 	stuckGrace = 10 * time.Second
-	stepStart  = forked.StepStart
 )
-
-func pseudoStep(step uint32) string {
-	switch step {
-	case forked.StepDescriptors:
-		return "place descriptors"
-	case forked.StepMap:
-		return "map the plan"
-	case forked.StepFork:
-		return "make the program's process"
-	default:
-		return "unknown step"
-	}
-}
 
 // Run runs c under p; see [sandbox.Backend].
 func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (sandbox.Result, error) {

@@ -10,42 +10,50 @@ import (
 	"github.com/soulacy/toolcell/sandbox"
 )
 
-// rlimits with fixed values. Address space and number of processes are not limited here: the first breaks every
-// runtime that reserves memory ahead, the second counts the host user's other processes; cgroups bound both.
-// A core size of 0 would still run a piped core_pattern's handler, as root and on the host; 1 does not (core(5)).
-func (c *compiler) rlimits() []struct {
-	resource int
-	name     string
-	value    uint64
-} {
-	l := c.spec.Limits
-	cpu := uint64(unix.RLIM_INFINITY)
-	if l.CPUSeconds > 0 {
-		cpu = l.CPUSeconds
-	}
-	return []struct {
-		resource int
-		name     string
-		value    uint64
-	}{
-		{unix.RLIMIT_NOFILE, "RLIMIT_NOFILE", l.OpenFiles},
-		{unix.RLIMIT_FSIZE, "RLIMIT_FSIZE", l.FileBytes},
-		{unix.RLIMIT_CORE, "RLIMIT_CORE", 1},
-		{unix.RLIMIT_CPU, "RLIMIT_CPU", cpu},
-		{unix.RLIMIT_STACK, "RLIMIT_STACK", 8 << 20},
-		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 8 << 20},
-		{unix.RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 819200},
-		{unix.RLIMIT_SIGPENDING, "RLIMIT_SIGPENDING", 1024},
-		{unix.RLIMIT_NICE, "RLIMIT_NICE", 0},
-		{unix.RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0},
-		{unix.RLIMIT_RTTIME, "RLIMIT_RTTIME", 0},
-	}
+// rlimit is one resource with its soft and hard limit.
+type rlimit struct {
+	resource   int
+	name       string
+	soft, hard uint64
 }
 
+// rlimits are the limits of every program. Address space and number of processes are not limited here: the first
+// breaks every runtime that reserves memory ahead, the second counts the host user's other processes; cgroups bound
+// both. A core size of 0 would still run a piped core_pattern's handler, as root and on the host; 1 does not (core(5)).
+// A process that reaches its soft CPU limit gets SIGXCPU, at the hard one a second later SIGKILL (setrlimit(2)).
+func rlimits(l Limits) []rlimit {
+	list := []rlimit{
+		{unix.RLIMIT_NOFILE, "RLIMIT_NOFILE", l.OpenFiles, l.OpenFiles},
+		{unix.RLIMIT_FSIZE, "RLIMIT_FSIZE", l.FileBytes, l.FileBytes},
+		{unix.RLIMIT_CORE, "RLIMIT_CORE", 1, 1},
+		{unix.RLIMIT_CPU, "RLIMIT_CPU", unix.RLIM_INFINITY, unix.RLIM_INFINITY},
+		{unix.RLIMIT_STACK, "RLIMIT_STACK", 8 << 20, 8 << 20},
+		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 8 << 20, 8 << 20},
+		{unix.RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 819200, 819200},
+		{unix.RLIMIT_SIGPENDING, "RLIMIT_SIGPENDING", 1024, 1024},
+		{unix.RLIMIT_NICE, "RLIMIT_NICE", 0, 0},
+		{unix.RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0, 0},
+		{unix.RLIMIT_RTTIME, "RLIMIT_RTTIME", 0, 0},
+	}
+	for i := range list {
+		r := &list[i]
+		if r.resource == unix.RLIMIT_CPU && l.CPUSeconds > 0 {
+			r.soft, r.hard = l.CPUSeconds, l.CPUSeconds+1
+		}
+		if hard, ok := l.Hard[r.resource]; ok {
+			r.soft, r.hard = min(r.soft, hard), min(r.hard, hard)
+		}
+	}
+	return list
+}
+
+// setLimits comes after the last step that opens anything: a small number of open files is the program's, not the
+// plan's.
 func (c *compiler) setLimits() {
 	c.For(string(sandbox.LimitFiles))
-	for _, r := range c.rlimits() {
-		l := c.Words("{"+strconv.FormatUint(r.value, 10)+", same}", r.value, r.value)
+	for _, r := range rlimits(c.spec.Limits) {
+		text := "{" + strconv.FormatUint(r.soft, 10) + ", " + strconv.FormatUint(r.hard, 10) + "}"
+		l := c.Words(text, r.soft, r.hard)
 		c.Do("limit", plan.Prlimit64, args(plan.Num(0), plan.Flag(r.resource, r.name), l.Ptr(), plan.Null()))
 	}
 }

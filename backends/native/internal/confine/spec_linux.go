@@ -2,7 +2,7 @@
 // process confines itself, in an order in which each can still be made and nothing after it undoes it.
 //
 //	cgroups → identity → what is inherited → private mounts → root → /dev, /proc, scratch → declared mounts → pivot →
-//	loopback, hostname → limits → capabilities → no_new_privs → Landlock → seccomp → the program
+//	loopback, hostname → capabilities → no_new_privs → Landlock → descriptors closed → limits → seccomp → the program
 //
 // Everything that depends on the host is decided before, in [Spec]; the same Spec gives the same plan.
 //
@@ -90,6 +90,17 @@ type Limits struct {
 	OpenFiles, FileBytes uint64
 	// CPUSeconds is RLIMIT_CPU; 0 leaves it to the cgroup's clock.
 	CPUSeconds uint64
+	// Hard are the spawner's own hard limits by resource, which nobody but root can raise. A lower one is kept.
+	Hard map[int]uint64
+}
+
+// Bounded are the resources whose rlimits a plan sets.
+func Bounded() []int {
+	var out []int
+	for _, r := range rlimits(Limits{}) {
+		out = append(out, r.resource)
+	}
+	return out
 }
 
 // FDs says where the plan finds the call's descriptors.

@@ -64,6 +64,19 @@ func newMountAPI() bool {
 	return true
 }
 
+// HardLimits returns this process's hard limits on what a plan limits, which its spawners inherit.
+func HardLimits() (map[int]uint64, error) {
+	out := make(map[int]uint64)
+	for _, r := range confine.Bounded() {
+		var l unix.Rlimit
+		if err := unix.Prlimit(0, r, nil, &l); err != nil {
+			return nil, fmt.Errorf("prlimit: %w", err)
+		}
+		out[r] = l.Max
+	}
+	return out, nil
+}
+
 // signalErratum is the bit that says that the scope for signals works between the threads of a process; without it the
 // version counts as 5, as go-landlock has it (Documentation/userspace-api/landlock.rst, "Errata").
 const signalErratum = 0x2

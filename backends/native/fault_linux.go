@@ -1,0 +1,79 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// fault turns a failed step into the error that a caller sees.
+func (k *call) fault(r wire.Reply) error {
+	errno := syscall.Errno(r.Errno)
+	if r.BySpawner {
+		return spawnerFault(r)
+	}
+	step, ok := k.plan.Step(int(r.Step))
+	if !ok {
+		return k.startFault(r.Step, errno)
+	}
+	kind := map[plan.Class]sandbox.Kind{plan.ClassInvalid: sandbox.KindInvalid, plan.ClassRefused: sandbox.KindRefused}[step.Class]
+	if kind == "" {
+		kind = sandbox.KindSetup
+	}
+	return &sandbox.Error{
+		Kind: kind, Op: "confine", Guarantee: sandbox.Guarantee(step.Guarantee),
+		Cause: &sandbox.SetupError{Step: step.Name, Index: int(r.Step), Errno: errno}, Fix: step.Fix,
+	}
+}
+
+// execError is a failed execve(2): its errno beside its meaning.
+type execError struct {
+	sentinel error
+	program  string
+	errno    syscall.Errno
+}
+
+func (e *execError) Error() string { return fmt.Sprintf("%s: %s", e.sentinel, e.errno) }
+
+// Is matches the meaning; Unwrap gives the errno.
+func (e *execError) Is(target error) bool { return target == e.sentinel }
+func (e *execError) Unwrap() error        { return e.errno }
+
+func (k *call) startFault(step uint32, errno syscall.Errno) error {
+	if step != forked.StepStart {
+		return k.setup("confine", &sandbox.SetupError{Step: pseudoStep(step), Index: int(step), Errno: errno})
+	}
+	e := &sandbox.Error{Kind: sandbox.KindInvalid, Op: fmt.Sprintf("start %q", k.command.Argv[0])}
+	switch {
+	case errors.Is(errno, syscall.ENOENT), errors.Is(errno, syscall.ENOTDIR):
+		e.Cause = &execError{sentinel: sandbox.ErrNotFound, errno: errno}
+		e.Fix = "name a program that exists inside; a script also needs its interpreter there"
+	case errors.Is(errno, syscall.ENOMEM), errors.Is(errno, syscall.EAGAIN):
+		e.Cause, e.Fix = errno, "raise the memory or process limit"
+	case errors.Is(errno, syscall.E2BIG):
+		e.Cause, e.Fix = errno, "arguments and environment are too large; code and data belong on stdin or in a file"
+	default:
+		e.Cause = &execError{sentinel: sandbox.ErrNotExecutable, errno: errno}
+		e.Fix = "it must be an executable file for this machine, on a mount that allows execution"
+	}
+	return e
+}
+
+// pseudoStep names a step outside the plan.
+func pseudoStep(step uint32) string {
+	switch step {
+	case forked.StepDescriptors:
+		return "place descriptors"
+	case forked.StepMap:
+		return "map the plan"
+	case forked.StepFork:
+		return "make the program's process"
+	default:
+		return "unknown step"
+	}
+}
