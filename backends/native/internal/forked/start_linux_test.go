@@ -222,9 +222,12 @@ func TestForkErrors(t *testing.T) {
 
 // Forks at every moment of the collector and the scheduler, with other threads at work.
 func TestForksUnderLoad(t *testing.T) {
-	forks := 5000
-	if testing.Short() {
-		forks = 300
+	forks := 500
+	switch {
+	case os.Getenv("TOOLCELL_TEST_SOAK") == "full":
+		forks = 5000
+	case testing.Short():
+		forks = 100
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	var stop atomic.Bool
