@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/backends/native/internal/confine"
 	"github.com/soulacy/toolcell/backends/native/internal/probe"
@@ -57,7 +59,6 @@ func absent(g sandbox.Guarantee, reason, fix string) sandbox.Enforcement {
 
 // always are the guarantees that need nothing but the namespaces, without which there is no spawner and no backend.
 func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
-	l := p.Limits
 	return []sandbox.Enforcement{
 		enforced(sandbox.FSReadonlyRoot, "private tmpfs root, read-only binds, Landlock"),
 		enforced(sandbox.FSDeclaredWrites, "mount flags, Landlock"),
@@ -65,14 +66,23 @@ func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
 		enforced(sandbox.NetNone, "empty network namespace with a loopback"),
 		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, fresh masked /proc, no /sys"),
 		enforced(sandbox.IPCIsolated, "ipc and network namespaces, own session keyring, seccomp on keyctl, Landlock scopes"),
-		enforced(sandbox.LimitFiles, "RLIMIT_NOFILE = %d, RLIMIT_FSIZE = %d MiB, tmpfs size %d + %d MiB and nr_inodes", l.OpenFiles, l.FileSizeMB, p.TmpfsMB, p.ShmMB),
-		enforced(sandbox.LimitWall, "the spawner's clock, %s", l.Wall),
-		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", l.OutputKB),
+		b.filesEntry(p),
+		enforced(sandbox.LimitWall, "the spawner's clock, %s", p.Limits.Wall),
+		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", p.Limits.OutputKB),
 		enforced(sandbox.PrivNoNewPrivileges, "no_new_privs, every mount nosuid"),
 		enforced(sandbox.PrivNoCapabilities, "empty capability and bounding sets, securebits locked"),
 		enforced(sandbox.EnvFiltered, "an environment made from nothing"),
 		enforced(sandbox.LifeNoSurvivors, "pid namespaces of the sandbox and of the spawner, which ends with its caller"),
 	}
+}
+
+func (b *Backend) filesEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+	e := enforced(sandbox.LimitFiles, "RLIMIT_NOFILE = %d, RLIMIT_FSIZE = %d MiB, tmpfs size %d + %d MiB and nr_inodes",
+		p.Limits.OpenFiles, p.Limits.FileSizeMB, p.TmpfsMB, p.ShmMB)
+	if hard, err := b.hard.get(); err == nil && hard[unix.RLIMIT_CORE] == 0 {
+		e.Reason = "the caller's hard limit on core files is 0: a crash still starts the host's core handler, if core_pattern names one"
+	}
+	return e
 }
 
 // limits are the guarantees that need a cgroup, each found by setting one.
