@@ -214,17 +214,21 @@ func gone(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || sta
 func TestCallerKilledWhileItsSocketLives(t *testing.T) {
 	m := mark(t)
 	h := startHelper(t, "inherited", m)
+	t.Cleanup(func() {
+		for _, pid := range alive(m + "1") {
+			n, err := strconv.Atoi(pid)
+			if assert.NoError(t, err) {
+				assert.NoError(t, unix.Kill(n, unix.SIGKILL))
+			}
+		}
+	})
 	spawner, err := strconv.Atoi(h.says(t, "spawner"))
 	require.NoError(t, err)
 	eventually(t, "the program runs", func() bool { return len(alive(m+"2")) > 0 })
 	require.NoError(t, h.cmd.Process.Kill())
 	eventually(t, "the program is gone", func() bool { return len(alive(m+"2")) == 0 })
 	eventually(t, "the spawner is gone", func() bool { return gone(spawner) })
-	holders := alive(m + "1")
-	require.Len(t, holders, 1, "the socket's other holder is still there")
-	pid, err := strconv.Atoi(holders[0])
-	require.NoError(t, err)
-	require.NoError(t, unix.Kill(pid, unix.SIGKILL))
+	assert.Len(t, alive(m+"1"), 1, "the socket's other holder is still there")
 }
 
 // What the caller ignores, its programs do not.
