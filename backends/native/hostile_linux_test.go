@@ -229,3 +229,16 @@ func TestMemoryThatNothingStartsIn(t *testing.T) {
 	}
 	v.nothingLeft(t)
 }
+
+// TestRootWithoutIDs: uid 0 of a user namespace that has no other ids cannot give sandboxes ids of their own, and is told.
+func TestRootWithoutIDs(t *testing.T) {
+	requireRoot(t)
+	s := scene{Argv: []string{"echo", "ran"}}
+	free := s.stage(t, unix.CLONE_NEWUSER)
+	require.Empty(t, free.Stage, "with every id: %+v", free)
+	require.Equal(t, "ran\n", free.Stdout)
+	s.OneID = true
+	v := s.stage(t, unix.CLONE_NEWUSER)
+	t.Logf("%s: %s: %s (%s)", v.Kind, v.Op, v.Cause, v.Fix)
+	v.refused(t, obstructed{stage: "open", kind: sandbox.KindUnavailable, fix: "uid_map"})
+}

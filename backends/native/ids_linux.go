@@ -51,11 +51,20 @@ func takeBlock(stateDir string, base, count uint32) (*idBlock, error) {
 	if err != nil {
 		return nil, unavailable("choose host ids", err, "")
 	}
+	here, err := mappedRanges("/proc/self/uid_map", "/proc/self/gid_map")
+	if err != nil {
+		return nil, unavailable("choose host ids", err, "")
+	}
 	f, err := openLockFile(stateDir)
 	if err != nil {
 		return nil, unavailable("choose host ids", err, "configure a state directory that this user can write to")
 	}
+	exists := false
 	for b := uint32(0); b+blockSize <= count; b += blockSize {
+		if !within(here, base+b) {
+			continue
+		}
+		exists = true
 		if overlaps(taken, base+b) {
 			continue
 		}
@@ -69,6 +78,10 @@ func takeBlock(stateDir string, base, count uint32) (*idBlock, error) {
 		}
 	}
 	f.Close()
+	if !exists {
+		return nil, unavailable("choose host ids", fmt.Errorf("the user namespace that this runs in has no %d ids in the range %d+%d", blockSize, base, count),
+			"configure a range that /proc/self/uid_map and gid_map contain, or run this as an ordinary user")
+	}
 	return nil, unavailable("choose host ids", errors.New("every block of the range is in use"), "configure a larger range, or end other instances")
 }
 
@@ -124,6 +137,39 @@ type idRange struct{ first, count uint64 }
 func overlaps(ranges []idRange, base uint32) bool {
 	first := uint64(base)
 	return slices.ContainsFunc(ranges, func(r idRange) bool { return r.first < first+blockSize && first < r.first+r.count })
+}
+
+// mappedRanges reads the ids that this process's user namespace has, of users and of groups (user_namespaces(7)).
+func mappedRanges(files ...string) ([][]idRange, error) {
+	var out [][]idRange
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var ranges []idRange
+		for line := range strings.Lines(string(data)) {
+			var r idRange
+			var outside uint64
+			if _, err := fmt.Sscan(line, &r.first, &outside, &r.count); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			ranges = append(ranges, r)
+		}
+		out = append(out, ranges)
+	}
+	return out, nil
+}
+
+// within reports whether each list has a range that holds the whole block at base.
+func within(lists [][]idRange, base uint32) bool {
+	first := uint64(base)
+	for _, ranges := range lists {
+		if !slices.ContainsFunc(ranges, func(r idRange) bool { return r.first <= first && first+blockSize <= r.first+r.count }) {
+			return false
+		}
+	}
+	return true
 }
 
 // accountRanges reads the ids of accounts (passwd(5), group(5)) and of subordinate ranges (subuid(5)). A file that is

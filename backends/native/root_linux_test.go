@@ -67,7 +67,11 @@ func TestHostIDsDiffer(t *testing.T) {
 			assert.NoError(t, err)
 			r.done <- out
 		}()
-		<-started
+		select {
+		case <-started:
+		case out := <-r.done:
+			require.Fail(t, "the call ended first", "%+v", out)
+		}
 		pids := named("sh\x00-c\x00echo up; read line; echo $line\x00" + marker)
 		require.Len(t, pids, 1)
 		uid, gid := statusFields(t, pids[0], "Uid:"), statusFields(t, pids[0], "Gid:")
@@ -254,7 +258,11 @@ func TestSharedSource(t *testing.T) {
 		assert.NoError(t, err)
 		result <- r
 	}()
-	<-started
+	select {
+	case <-started:
+	case r := <-result:
+		require.Fail(t, "the call ended first", "%+v", r)
+	}
 	inside := mountsBelow(t, dir)
 	assert.Len(t, inside, 1, "the sandbox's mounts show on the host: %q", inside)
 	require.NoError(t, unix.Mount("tmpfs", sub, "tmpfs", 0, ""))

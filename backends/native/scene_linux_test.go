@@ -35,6 +35,8 @@ type scene struct {
 	Early, Late []string
 	// Script is a shell script that the privileged helper runs after the early obstacles, in a mount namespace of its own.
 	Script string
+	// OneID leaves the helper's own user namespace with root alone.
+	OneID bool
 	// User is who makes the call; 0 is root.
 	User int
 	// Spawner, StateDir and Waived are the backend's configuration.
@@ -274,6 +276,9 @@ func (s scene) stage(t *testing.T, namespaces uintptr) verdict {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	if namespaces&unix.CLONE_NEWUSER != 0 {
 		all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1<<32 - 1}}
+		if s.OneID {
+			all[0].Size = 1
+		}
 		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = all, all
 		cmd.SysProcAttr.GidMappingsEnableSetgroups = true
 	}
