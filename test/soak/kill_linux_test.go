@@ -28,7 +28,7 @@ const (
 
 // caller makes calls from four goroutines until it is killed.
 func caller(marker string) {
-	b, err := native.Open(context.Background(), config(os.Getenv(parentVariable)))
+	b, err := native.Open(context.Background(), config(os.Getenv(parentVariable), os.Getppid()))
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -83,7 +83,7 @@ func TestSoakKilledCallers(t *testing.T) {
 	}
 	t.Logf("%d callers killed with %d processes below them; the last was gone after %d ms at most", rounds, seen, 10*slowest)
 	assert.NotZero(t, seen, "no caller was killed in a call, so nothing was tried")
-	b, err := native.Open(t.Context(), config(c.parent))
+	b, err := native.Open(t.Context(), config(c.parent, os.Getpid()))
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	assert.Equal(t, before, c.settled(t, before), "after the next start")
@@ -112,5 +112,6 @@ func ours(status string) bool {
 	_, after, _ := strings.Cut(status, "\nUid:\t")
 	id, _, _ := strings.Cut(after, "\t")
 	uid, err := strconv.ParseUint(id, 10, 32)
-	return err == nil && uid >= idBase && uid < idBase+idCount
+	first := uint64(idBase(os.Getpid()))
+	return err == nil && uid >= first && uid < first+idCount
 }

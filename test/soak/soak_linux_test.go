@@ -35,15 +35,15 @@ func pick[T any](long, short T) T {
 	return short
 }
 
-// idBase is the first host id of these tests, apart from every other instance's.
-const (
-	idBase  = 1887436800
-	idCount = 1 << 16
-)
+// idCount is how many host ids one run of these tests has.
+const idCount = 1 << 14
+
+// idBase is the first of them, apart from every other instance's and from those of a run at the same time.
+func idBase(pid int) uint32 { return 1887436800 + uint32(pid%4096)*idCount }
 
 // config is the backend's. An ordinary user's host may have no cgroups to give.
-func config(parent string) native.Config {
-	c := native.Config{CgroupParent: parent, IDBase: idBase, IDCount: idCount}
+func config(parent string, pid int) native.Config {
+	c := native.Config{CgroupParent: parent, IDBase: idBase(pid), IDCount: idCount}
 	if os.Geteuid() != 0 {
 		for _, g := range []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU} {
 			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})
@@ -112,7 +112,7 @@ func TestSoakCallsInARow(t *testing.T) {
 	c := newCounter(t)
 	calls := pick(10_000, 1_000)
 	before := c.now(t)
-	b, err := native.Open(t.Context(), config(c.parent))
+	b, err := native.Open(t.Context(), config(c.parent, os.Getpid()))
 	require.NoError(t, err)
 	warm(t, b, dir)
 	held, heap, rss := c.settled(t, before), objects(), resident(t, os.Getpid())
@@ -138,7 +138,7 @@ func TestSoakManyCallers(t *testing.T) {
 	dir := workspace(t)
 	c := newCounter(t)
 	before := c.now(t)
-	b, err := native.Open(t.Context(), config(c.parent))
+	b, err := native.Open(t.Context(), config(c.parent, os.Getpid()))
 	require.NoError(t, err)
 	warm(t, b, dir)
 	heap := objects()
@@ -167,7 +167,7 @@ func TestSoakManyCallers(t *testing.T) {
 func TestSoakProfiles(t *testing.T) {
 	c := newCounter(t)
 	before := c.now(t)
-	b, err := native.Open(t.Context(), config(c.parent))
+	b, err := native.Open(t.Context(), config(c.parent, os.Getpid()))
 	require.NoError(t, err)
 	for n := range pick(1_000, 150) {
 		p := sandbox.ContainerProfile{TmpfsMB: 1 + n}
