@@ -288,13 +288,17 @@ func (k *call) specify() error {
 // hostname is the name of every sandbox's machine.
 const hostname = "sandbox"
 
+// rlimitSlack is how many seconds a single process may use beyond the call's CPU time: without a cgroup the spawner adds
+// up the tree and ends the call, and the rlimit is the second lock, for what it does not see.
+const rlimitSlack = 2
+
 func (k *call) placeFiles() {
 	k.files = []*os.File{nil, nil}
 	if k.group != nil && k.group.CPUUsage() != nil {
 		k.request.Flags |= wire.FlagCPUFile
 		k.files = append(k.files, k.group.CPUUsage())
 	} else {
-		k.spec.Limits.CPUSeconds = uint64(k.profile.Limits.CPUSeconds)
+		k.spec.Limits.CPUSeconds = uint64(k.profile.Limits.CPUSeconds) + rlimitSlack
 	}
 	if k.group != nil && k.group.OOMEvent() != nil {
 		k.request.Flags |= wire.FlagOOMEvent

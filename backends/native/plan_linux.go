@@ -66,6 +66,9 @@ func newShape(spec confine.Spec) (*shape, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := plan.Decode(data); err != nil {
+		return nil, err // what init takes as it is, is looked at once before
+	}
 	f, err := sealed(data)
 	if err != nil {
 		return nil, err

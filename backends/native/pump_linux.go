@@ -1,8 +1,10 @@
 package native
 
 import (
+	"context"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,10 +43,11 @@ type capture struct {
 	r     *os.File
 	tap   io.Writer
 	limit int
+	done  chan struct{}
 
+	mu    sync.Mutex
 	kept  []byte
 	total int64
-	done  chan struct{}
 }
 
 func newCapture(r *os.File, limit int, tap io.Writer) *capture {
@@ -69,19 +72,26 @@ func (c *capture) run() {
 }
 
 func (c *capture) take(p []byte) {
+	c.mu.Lock()
 	c.total += int64(len(p))
 	if room := c.limit - len(c.kept); len(p) > room {
 		p = p[:room]
 	}
-	if len(p) == 0 {
+	c.kept = append(c.kept, p...)
+	c.mu.Unlock()
+	if len(p) == 0 || c.tap == nil {
 		return
 	}
-	c.kept = append(c.kept, p...)
-	if c.tap != nil {
-		if _, err := c.tap.Write(p); err != nil {
-			c.tap = nil // its reader is gone; the program is not to notice
-		}
+	if _, err := c.tap.Write(p); err != nil {
+		c.tap = nil // its reader is gone; the program is not to notice
 	}
+}
+
+// output returns what was kept and how much there was.
+func (c *capture) output() (kept []byte, total int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept, c.total
 }
 
 // drained waits until all captures are at their end, at most d.
@@ -98,17 +108,29 @@ func drained(d time.Duration, cs ...*capture) bool {
 	return true
 }
 
+// settleGrace is how long captures may go on when every process that could write is dead.
+const settleGrace = time.Second
+
 // settle waits for captures whose writers are all dead. A descriptor that left the sandbox by a socket in a declared
-// mount could keep a pipe open for ever, so there is an end to it.
-func settle(cs ...*capture) {
-	if drained(time.Second, cs...) {
+// mount could keep a pipe open for ever, so reading ends after a moment. A caller's own writer that is slow is waited
+// for, as by os/exec, until ctx ends; with a call that was killed at its deadline it has a moment too.
+func settle(ctx context.Context, killed bool, cs ...*capture) {
+	if drained(settleGrace, cs...) {
 		return
 	}
 	for _, c := range cs {
 		_ = c.r.SetReadDeadline(time.Now()) // a capture that is done has closed it
 	}
+	if killed {
+		drained(settleGrace, cs...)
+		return
+	}
 	for _, c := range cs {
-		<-c.done
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

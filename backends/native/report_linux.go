@@ -3,6 +3,8 @@ package native
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -176,12 +178,20 @@ func (b *Backend) socketEntry(p sandbox.ContainerProfile, k confine.Kernel) sand
 	switch {
 	case len(p.Mounts)+len(p.Binds) == 0:
 		return enforced(sandbox.IPCNoHostSockets, "no declared mounts")
+	case k.Landlock >= socketVersion && onScratch(p):
+		return absent(sandbox.IPCNoHostSockets, "a mount's target is on the scratch, where Landlock has to allow the sandbox's own sockets", "mount it elsewhere, such as at /workspace")
 	case k.Landlock >= socketVersion:
 		return enforced(sandbox.IPCNoHostSockets, "Landlock version %d", k.Landlock)
 	default:
 		return absent(sandbox.IPCNoHostSockets, fmt.Sprintf("it needs Landlock version %d, the kernel has %d; a known control socket in a mount's tree is refused", socketVersion, k.Landlock),
 			"mount no directory in which a host's service listens")
 	}
+}
+
+// onScratch reports whether a declared mount lies below /tmp. (Targets in /dev are refused.)
+func onScratch(p sandbox.ContainerProfile) bool {
+	all, err := p.AllMounts()
+	return err != nil || slices.ContainsFunc(all, func(m sandbox.Mount) bool { return strings.HasPrefix(m.Target, "/tmp/") })
 }
 
 func (b *Backend) identityEntry() sandbox.Enforcement {

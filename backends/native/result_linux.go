@@ -23,9 +23,11 @@ func (k *call) result(end ending, wall time.Duration) (sandbox.Result, error) {
 	}
 	r := sandbox.Result{
 		ID: k.command.ID, Backend: Name, ExitCode: -1, Enforcement: k.report,
-		Stdout: k.stdout.kept, StdoutBytes: k.stdout.total, StdoutTruncated: k.stdout.total > int64(len(k.stdout.kept)),
-		Stderr: k.stderr.kept, StderrBytes: k.stderr.total, StderrTruncated: k.stderr.total > int64(len(k.stderr.kept)),
 	}
+	r.Stdout, r.StdoutBytes = k.stdout.output()
+	r.Stderr, r.StderrBytes = k.stderr.output()
+	r.StdoutTruncated = r.StdoutBytes > int64(len(r.Stdout))
+	r.StderrTruncated = r.StderrBytes > int64(len(r.Stderr))
 	r.Usage = k.measured(end.reply, used, wall)
 	if err := k.classify(&r, end, used); err != nil {
 		return sandbox.Result{}, err

@@ -77,7 +77,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if k.stdin != nil {
 		k.stdin.Close()
 	}
-	settle(k.stdout, k.stderr)
+	settle(ctx, end.canceled || end.reply.Cause != wire.CauseNone, k.stdout, k.stderr)
 	return end, err
 }
 

@@ -46,6 +46,13 @@ func openSource(m sandbox.Mount, protected []string) (*source, error) {
 		return nil, err
 	}
 	op := "mount " + m.Source
+	if path != m.Source {
+		// Whoever writes to a mounted directory can put a link where the caller's next mount starts.
+		return nil, &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: op, Cause: errors.New("the way to it leads through a symbolic link"),
+			Fix: "if that is meant, mount " + path + " itself",
+		}
+	}
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {

@@ -114,13 +114,30 @@ func TestSamplerAddsUpATree(t *testing.T) {
 	pid := cmd.Process.Pid
 	var s cpuSampler
 	eventually(t, "the child of the shell is seen at work", func() bool { return s.sample(pid) >= 3*clockTick })
-	assert.Len(t, tree(pid), 2)
-	for _, p := range tree(pid) {
+	all := processes()
+	var tree []int
+	for p := range all {
+		if below(all, p, pid) {
+			tree = append(tree, p)
+		}
+	}
+	assert.Len(t, tree, 2)
+	for _, p := range tree {
 		proc, err := os.FindProcess(p)
 		require.NoError(t, err)
 		require.NoError(t, proc.Kill())
 	}
 	_ = cmd.Wait()
 	assert.GreaterOrEqual(t, s.sample(pid), 3*clockTick, "used time stays used")
-	assert.Zero(t, processTime(1<<22+1), "no such process")
+	assert.False(t, below(all, 1<<22+1, pid), "no such process")
+}
+
+func TestParseStat(t *testing.T) {
+	p, ok := parseStat([]byte("7 (a) b) S 3 7 7 0 -1 0 0 0 0 0 10 20 30 40 20 0 1 0\n"))
+	require.True(t, ok)
+	assert.Equal(t, process{parent: 3, time: 100 * clockTick}, p)
+	for _, bad := range []string{"", "7 (a", "7 (a) S 3", "7 (a) S x 7 7 0 -1 0 0 0 0 0 10 20 30 40 20 0", "7 (a) S 3 7 7 0 -1 0 0 0 0 0 10 x 30 40 20 0"} {
+		_, ok := parseStat([]byte(bad))
+		assert.False(t, ok, bad)
+	}
 }

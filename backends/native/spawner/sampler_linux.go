@@ -21,57 +21,84 @@ const clockTick = time.Second / 100
 
 // sample returns the CPU time of the tree below init, never less than before.
 func (s *cpuSampler) sample(init int) time.Duration {
+	all := processes()
 	var sum time.Duration
-	for _, pid := range tree(init) {
-		sum += processTime(pid)
+	for pid := range all {
+		if below(all, pid, init) {
+			sum += all[pid].time
+		}
 	}
 	s.seen = max(s.seen, sum)
 	return s.seen
 }
 
-// tree lists init and everything below it. A sandbox's processes cannot leave it: orphans become init's children.
-func tree(init int) []int {
-	pids := []int{init}
-	for i := 0; i < len(pids); i++ {
-		dir := "/proc/" + strconv.Itoa(pids[i]) + "/task"
-		tasks, err := os.ReadDir(dir)
+// process is what /proc/PID/stat tells: the parent, and the time of the process and of the children it has waited for.
+type process struct {
+	parent int
+	time   time.Duration
+}
+
+// processes reads every process of the spawner's own process namespace, which are its sandboxes'.
+func processes() map[int]process {
+	out := make(map[int]process)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return out
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if err != nil {
 			continue // it has ended
 		}
-		for _, t := range tasks {
-			data, err := os.ReadFile(dir + "/" + t.Name() + "/children") //nolint:gosec // numbers of /proc
-			if err != nil {
-				continue
-			}
-			for _, f := range bytes.Fields(data) {
-				if pid, err := strconv.Atoi(string(f)); err == nil {
-					pids = append(pids, pid)
-				}
-			}
+		if p, ok := parseStat(data); ok {
+			out[pid] = p
 		}
 	}
-	return pids
+	return out
 }
 
-// processTime is the time of a process and of the children it has waited for: fields 14 to 17 of /proc/PID/stat
-// (proc_pid_stat(5)), which follow the command's name in parentheses.
-func processTime(pid int) time.Duration {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
+// below reports whether pid is init or comes from it. A sandbox's processes cannot leave its tree: orphans become
+// init's children.
+func below(all map[int]process, pid, init int) bool {
+	for range len(all) {
+		if pid == init {
+			return true
+		}
+		p, ok := all[pid]
+		if !ok {
+			return false
+		}
+		pid = p.parent
 	}
+	return false
+}
+
+// parseStat reads fields 4 and 14 to 17 of /proc/PID/stat (proc_pid_stat(5)), which follow the command's name in
+// parentheses; the name may hold anything.
+func parseStat(data []byte) (process, bool) {
 	i := bytes.LastIndexByte(data, ')')
+	if i < 0 {
+		return process{}, false
+	}
 	fields := bytes.Fields(data[i+1:])
-	if i < 0 || len(fields) < 15 {
-		return 0
+	if len(fields) < 15 {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return process{}, false
 	}
 	var ticks int64
 	for _, f := range fields[11:15] {
 		n, err := strconv.ParseInt(string(f), 10, 64)
 		if err != nil {
-			return 0
+			return process{}, false
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * clockTick
+	return process{parent: parent, time: time.Duration(ticks) * clockTick}, true
 }

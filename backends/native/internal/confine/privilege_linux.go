@@ -17,16 +17,18 @@ type rlimit struct {
 	soft, hard uint64
 }
 
-// rlimits are the limits of every program. Address space and number of processes are not limited here: the first
-// breaks every runtime that reserves memory ahead, the second counts the host user's other processes; cgroups bound
-// both. A core size of 0 would still run a piped core_pattern's handler, as root and on the host; 1 does not (core(5)).
+const unlimited = uint64(unix.RLIM_INFINITY)
+
+// rlimits are the limits of every program, all sixteen, so that none is inherited. Address space and number of processes
+// are not limited here: the first breaks every runtime that reserves memory ahead, the second counts the host user's
+// other processes; cgroups bound both. A core size of 0 would still run a piped core_pattern's handler, as root and on the host; 1 does not (core(5)).
 // A process that reaches its soft CPU limit gets SIGXCPU, at the hard one a second later SIGKILL (setrlimit(2)).
 func rlimits(l Limits) []rlimit {
 	list := []rlimit{
 		{unix.RLIMIT_NOFILE, "RLIMIT_NOFILE", l.OpenFiles, l.OpenFiles},
 		{unix.RLIMIT_FSIZE, "RLIMIT_FSIZE", l.FileBytes, l.FileBytes},
 		{unix.RLIMIT_CORE, "RLIMIT_CORE", 1, 1},
-		{unix.RLIMIT_CPU, "RLIMIT_CPU", unix.RLIM_INFINITY, unix.RLIM_INFINITY},
+		{unix.RLIMIT_CPU, "RLIMIT_CPU", unlimited, unlimited},
 		{unix.RLIMIT_STACK, "RLIMIT_STACK", 8 << 20, 8 << 20},
 		{unix.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 8 << 20, 8 << 20},
 		{unix.RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 819200, 819200},
@@ -34,6 +36,11 @@ func rlimits(l Limits) []rlimit {
 		{unix.RLIMIT_NICE, "RLIMIT_NICE", 0, 0},
 		{unix.RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0, 0},
 		{unix.RLIMIT_RTTIME, "RLIMIT_RTTIME", 0, 0},
+		{unix.RLIMIT_AS, "RLIMIT_AS", unlimited, unlimited},
+		{unix.RLIMIT_DATA, "RLIMIT_DATA", unlimited, unlimited},
+		{unix.RLIMIT_RSS, "RLIMIT_RSS", unlimited, unlimited},
+		{unix.RLIMIT_NPROC, "RLIMIT_NPROC", unlimited, unlimited},
+		{unix.RLIMIT_LOCKS, "RLIMIT_LOCKS", unlimited, unlimited},
 	}
 	for i := range list {
 		r := &list[i]

@@ -129,15 +129,20 @@ func (t tree) readFile(p string, limit int64) (data []byte, info fs.FileInfo, to
 	return data[:n:n], info, false, nil
 }
 
+// maxTries is how often an open is repeated that others' renames disturb.
+const maxTries = 128
+
 func (t tree) open(p string, flags, resolve uint64) (*os.File, error) {
 	rel := strings.TrimPrefix(p, "/")
 	if rel == "" {
 		rel = "."
 	}
-	fd, err := unix.Openat2(int(t.dir.Fd()), rel, &unix.OpenHow{
-		Flags:   flags | unix.O_CLOEXEC,
-		Resolve: resolve | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(int(t.dir.Fd()), rel, &how)
+	// A rename or a mount anywhere at the same moment makes the kernel unsure of a ".." (openat2(2), EAGAIN).
+	for tries := 0; errors.Is(err, unix.EAGAIN) && tries < maxTries; tries++ {
+		fd, err = unix.Openat2(int(t.dir.Fd()), rel, &how)
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "openat2", Path: p, Err: err}
 	}

@@ -140,13 +140,27 @@ func Bytes[M Message](m *M) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(m)), unsafe.Sizeof(*m))
 }
 
-// Parse fills m from a received message, which must have exactly its size.
+// Parse fills m from a received message, which must have exactly its size and nothing in a bool but 0 and 1.
 func Parse[M Message](m *M, data []byte) error {
 	if len(data) != int(unsafe.Sizeof(*m)) {
 		return fmt.Errorf("wire: a message of %d bytes, not %d", len(data), unsafe.Sizeof(*m))
 	}
+	if _, ok := any(m).(*Reply); ok {
+		for _, off := range replyBools {
+			if data[off] > 1 {
+				return fmt.Errorf("wire: %d at offset %d is no bool", data[off], off)
+			}
+		}
+	}
 	copy(Bytes(m), data)
 	return nil
+}
+
+// replyBools are the offsets of a Reply's bools. A spawner has fewer rights than its caller, which must not have to
+// trust it even so far.
+var replyBools = [...]uintptr{
+	unsafe.Offsetof(Reply{}.Started), unsafe.Offsetof(Reply{}.Exited), unsafe.Offsetof(Reply{}.Faulted),
+	unsafe.Offsetof(Reply{}.BySpawner), unsafe.Offsetof(Reply{}.MemfdNoexec),
 }
 
 // The steps of the spawner's own start, as a ReplyFault numbers them.
