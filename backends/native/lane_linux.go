@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -17,15 +16,10 @@ import (
 // lane is one spawner and the calls that are under way in it. Whatever becomes of the spawner becomes of its calls:
 // they fail with the lane, and no call is ever tried again.
 type lane struct {
-	conn   *net.UnixConn
-	cmd    *exec.Cmd
-	pid    int
-	stderr tail
+	conn    *net.UnixConn
+	process *process
 	// memfdNoexec says that memfds are not executable in the spawner's namespace.
 	memfdNoexec bool
-	// done is closed when the process has ended; exit is valid from then on.
-	done chan struct{}
-	exit error
 
 	mu      sync.Mutex
 	pending map[uint64]chan message
@@ -151,7 +145,7 @@ func (l *lane) deliver(m message) {
 func (l *lane) fail(cause error) {
 	_ = l.conn.Close()
 	if !l.wait(2 * time.Second) {
-		_ = l.cmd.Process.Kill() // stuck; its namespace goes with it
+		l.process.kill() // stuck; its namespace goes with it
 		l.wait(2 * time.Second)
 	}
 	err := unavailable("call the spawner", fmt.Errorf("the spawner is gone: %w%s", cause, l.epitaph()), "try again; a new spawner is started")
@@ -166,7 +160,7 @@ func (l *lane) fail(cause error) {
 }
 
 func (l *lane) epitaph() string {
-	if s := l.stderr.String(); s != "" {
+	if s := l.process.stderr.String(); s != "" {
 		return ": " + s
 	}
 	return ""
@@ -174,7 +168,7 @@ func (l *lane) epitaph() string {
 
 func (l *lane) wait(d time.Duration) bool {
 	select {
-	case <-l.done:
+	case <-l.process.done:
 		return true
 	case <-time.After(d):
 		return false
@@ -184,8 +178,8 @@ func (l *lane) wait(d time.Duration) bool {
 // stop ends the spawner and waits for it. Everything in it is killed.
 func (l *lane) stop() {
 	_ = l.conn.Close()
-	if l.cmd != nil && !l.wait(2*time.Second) {
-		_ = l.cmd.Process.Kill()
+	if l.process != nil && !l.wait(2*time.Second) {
+		l.process.kill()
 		l.wait(2 * time.Second)
 	}
 }

@@ -71,7 +71,7 @@ func (s *lanes) start(ctx context.Context) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.place(l.pid); err != nil {
+	if err := s.place(l.process.pid); err != nil {
 		l.stop()
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func TestSpawnerKilled(t *testing.T) {
 	pids := below(old)
 	require.NotEmpty(t, pids, "the sandboxes' processes, seen from outside")
 	for _, l := range old {
-		require.NoError(t, syscall.Kill(l.pid, syscall.SIGKILL))
+		require.NoError(t, syscall.Kill(l.process.pid, syscall.SIGKILL))
 	}
 	for range 4 {
 		s := <-ends
@@ -119,7 +119,7 @@ func TestSpawnerKilled(t *testing.T) {
 func below(lanes []*lane) []int {
 	var pids []int
 	for _, l := range lanes {
-		pids = append(pids, descendants(l.pid)...)
+		pids = append(pids, descendants(l.process.pid)...)
 	}
 	return pids
 }
@@ -158,7 +158,7 @@ func (b *Backend) stop(t *testing.T) []*lane {
 	t.Helper()
 	lanes := b.spawners()
 	for _, l := range lanes {
-		require.NoError(t, syscall.Kill(l.pid, syscall.SIGSTOP))
+		require.NoError(t, syscall.Kill(l.process.pid, syscall.SIGSTOP))
 	}
 	return lanes
 }

@@ -1,14 +1,11 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
@@ -41,7 +38,7 @@ func startLane(ctx context.Context, program *os.File, id identity) (*lane, error
 	if err != nil {
 		return nil, unavailable("make the spawner's socket", err, "")
 	}
-	l := &lane{conn: conn, pending: make(map[uint64]chan message), done: make(chan struct{})}
+	l := &lane{conn: conn, pending: make(map[uint64]chan message)}
 	if err := l.spawn(program, theirs, id); err != nil {
 		conn.Close()
 		return nil, err
@@ -75,23 +72,9 @@ func (l *lane) spawn(program, socket *os.File, id identity) error {
 	if err != nil {
 		return unavailable("open a pidfd of this process", err, "the native backend needs Linux 5.13 or newer")
 	}
-	caller := os.NewFile(uintptr(self), "caller")
-	defer caller.Close()
-	l.cmd = &exec.Cmd{
-		Path: fmt.Sprintf("/proc/self/fd/%d", program.Fd()), Args: []string{spawnerName}, Env: []string{}, Dir: "/",
-		Stderr: &l.stderr, ExtraFiles: []*os.File{socket, caller}, SysProcAttr: id.attributes(),
-	}
-	if err := l.cmd.Start(); err != nil {
-		return startError(err)
-	}
-	l.pid = l.cmd.Process.Pid
-	go func() {
-		l.exit = l.cmd.Wait()
-		// A caller that ignores SIGCHLD gets ECHILD instead of a status, and Wait keeps the process's descriptor.
-		_ = l.cmd.Process.Release()
-		close(l.done)
-	}()
-	return nil
+	defer unix.Close(self)
+	l.process, err = startProcess(program, id.attributes(), []uintptr{socket.Fd(), uintptr(self)})
+	return err
 }
 
 // attributes are the spawner's own namespaces and identity. A session of its own keeps the terminal's signals away.
@@ -174,8 +157,8 @@ func (l *lane) diedAtStart(err error) error {
 		err = errors.New("it ended at once")
 	}
 	select {
-	case <-l.done:
-		err = fmt.Errorf("it ended at once (%s)%s", l.cmd.ProcessState, l.epitaph())
+	case <-l.process.done:
+		err = fmt.Errorf("it ended at once (%s)%s", l.process.status(), l.epitaph())
 	case <-time.After(time.Second):
 	}
 	return unavailable("start the spawner", err, notSpawner)
@@ -196,30 +179,4 @@ func spawnerFault(r wire.Reply) error {
 		fix = "the new user namespace has no rights: an AppArmor or SELinux policy restricts it (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for this program)"
 	}
 	return unavailable("start the spawner", err, fix)
-}
-
-// tail keeps the last bytes that a spawner wrote to its standard error: a crash, seen only in an error's text.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const tailBytes = 2048
-
-// Write keeps the end of p.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if n := len(t.buf); n > tailBytes {
-		t.buf = append(t.buf[:0], t.buf[n-tailBytes:]...)
-	}
-	return len(p), nil
-}
-
-// String returns what was kept, on one line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.ReplaceAll(bytes.TrimSpace(t.buf), []byte("\n"), []byte("; ")))
 }

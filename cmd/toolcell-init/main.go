@@ -1,5 +1,9 @@
 // Command toolcell-init is the spawner of the native backend as a program of its own, for programs that embed the
 // backend and cannot be their own spawner. It is started by the backend and does nothing when a person runs it.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+//go:debug decoratemappings=0
 package main
 
 import (

@@ -3,6 +3,10 @@
 //
 // The command decides nothing about confinement: it reads flags into a profile, opens a backend, and shows what the
 // backend answers.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+//go:debug decoratemappings=0
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -46,13 +47,30 @@ func greeted() bool {
 // memoryLimit is well above what the runtime itself takes, about 3 MiB.
 const memoryLimit = 12 << 20
 
+// Environment is what a spawner is to be started with, the whole of it: what [tune] would set otherwise. It changes
+// nothing but how soon the spawner is ready.
+func Environment() []string {
+	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=" + strconv.Itoa(memoryLimit)}
+}
+
+// tune keeps the heap small, since every fork copies its page tables: the loop collects garbage when it is idle, and the
+// limit sees to it that a spawner without a pause does too. Each call stops the world, so what the environment has set
+// already is left alone.
+func tune() {
+	if runtime.GOMAXPROCS(0) != 1 {
+		runtime.GOMAXPROCS(1)
+	}
+	if os.Getenv("GOGC") != "off" {
+		debug.SetGCPercent(-1)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
 // run is the spawner's life. Its result is the exit status, seen only by a caller that is still there.
 func run() int {
-	runtime.GOMAXPROCS(1)
-	// Every fork copies the page tables of the heap, so it is kept small: the loop collects garbage when it is idle, and
-	// the limit sees to it that a spawner without a pause does too.
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(memoryLimit)
+	tune()
 	if err := prepare(); err != nil {
 		return report(err)
 	}
