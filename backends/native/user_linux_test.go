@@ -86,28 +86,26 @@ func TestOrdinaryUserRunsUnderItsOwnID(t *testing.T) {
 	require.NoError(t, os.Chmod(fifo, 0o666))
 	s := ordinary(cgroupBound(), "echo toolcell-own-id > /work/fifo; exec sleep 60.64123")
 	s.Profile.Binds = []sandbox.Mount{{Source: dir, Target: "/work", Writable: true}}
-	cmd, path := s.begin(t)
+	cmd := s.begin(t)
 	f, err := os.Open(fifo)
 	require.NoError(t, err)
 	line, err := bufio.NewReader(f).ReadString('\n')
 	require.NoError(t, err, "the program did not start")
 	require.Equal(t, "toolcell-own-id\n", line)
 	require.NoError(t, f.Close())
-	found := 0
-	for _, pid := range named("sleep\x0060.64123") {
-		found++
+	const program = "sleep\x0060.64123"
+	require.Zero(t, settled(func() int { return 1 - len(named(program)) }), "the program seen from outside")
+	for _, pid := range named(program) {
 		assert.Equal(t, []string{"64123", "64123", "64123", "64123"}, statusFields(t, pid, "Uid:"))
 		assert.Equal(t, []string{"64123", "64123", "64123", "64123"}, statusFields(t, pid, "Gid:"))
 	}
-	assert.Equal(t, 1, found, "the program seen from outside")
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	assert.Zero(t, settled(func() int { return len(named("sleep\x0060.64123")) }), "it outlived its caller")
-	_ = path
+	assert.Zero(t, settled(func() int { return len(named(program)) }), "it outlived its caller")
 }
 
 // begin starts the scene and leaves it running.
-func (s scene) begin(t *testing.T) (*exec.Cmd, string) {
+func (s scene) begin(t *testing.T) *exec.Cmd {
 	t.Helper()
 	path := filepath.Join(openDir(t), "scene")
 	data, err := json.Marshal(s)
@@ -121,7 +119,7 @@ func (s scene) begin(t *testing.T) (*exec.Cmd, string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return cmd, path
+	return cmd
 }
 
 // named lists the processes whose command line begins with text.
