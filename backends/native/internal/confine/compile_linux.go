@@ -24,7 +24,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
-		c.emptyInput, c.network, c.emptyStdin, c.enterDir, c.dropPrivileges, c.landlock, c.closeRest, c.setLimits, c.seccomp,
+		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.seccomp,
 	} {
 		part()
 	}
@@ -75,34 +75,21 @@ func (c *compiler) prctl(name string, option int, text string, arg uint64) {
 // nullDevice is what an empty input reads.
 const nullDevice = "/dev/null"
 
-// takeStreams puts the call's pipes where programs look for them. Without an input the place is taken all the same, so
-// that nothing that is opened from here on gets descriptor 0.
+// takeStreams puts the call's pipes where programs look for them. Without an input the host's null device takes the place
+// until emptyInput, so that nothing that is opened from here on gets descriptor 0.
 func (c *compiler) takeStreams() {
 	c.For("")
 	if c.spec.FDs.Stdin == 0 {
 		c.Call("keep descriptor 0", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY, "O_RDONLY"), plan.Num(0)), plan.Want(0))
+	} else {
+		c.dup("standard input", plan.FD(c.spec.FDs.Stdin), 0)
 	}
-	stdin := c.spec.FDs.Stdin
-	if stdin == 0 {
-		stdin = c.spec.FDs.Stdout // keeps the place until emptyStdin
-	}
-	for n, fd := range []int{stdin, c.spec.FDs.Stdout, c.spec.FDs.Stderr} {
-		c.dup("standard stream", plan.FD(fd), n)
-	}
+	c.dup("standard output", plan.FD(c.spec.FDs.Stdout), 1)
+	c.dup("standard error", plan.FD(c.spec.FDs.Stderr), 2)
 }
 
 func (c *compiler) dup(name string, fd plan.Arg, to int) {
 	c.Call(name, plan.Dup3, args(fd, plan.FD(to), plan.Num(0)), plan.Want(int64(to)))
-}
-
-// emptyStdin gives a program without input the sandbox's own /dev/null, which it can also open again.
-func (c *compiler) emptyStdin() {
-	if c.spec.FDs.Stdin != 0 {
-		return
-	}
-	c.For("")
-	null := c.Call("an empty input", plan.Openat, args(cwd(), c.Str("/dev/null"), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
-	c.dup("standard input", null.Arg(), 0)
 }
 
 // emptyInput makes the sandbox's own null device the input of a program that is given none. The host's, which kept the
@@ -112,9 +99,9 @@ func (c *compiler) emptyInput() {
 		return
 	}
 	c.For("")
-	fd := c.Call("an empty input", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
-	c.Call("standard stream", plan.Dup3, args(fd.Arg(), plan.FD(0), plan.Num(0)), plan.Want(0))
-	c.Do("close it", plan.Close, args(fd.Arg()))
+	null := c.Call("an empty input", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
+	c.dup("standard input", null.Arg(), 0)
+	c.Do("close it", plan.Close, args(null.Arg()))
 }
 
 // resetInherited sets what a process inherits from its parent and that would otherwise differ with the caller.
@@ -152,7 +139,7 @@ func (c *compiler) network() {
 	c.Do("hostname", plan.Sethostname, args(c.Str(c.spec.Hostname), plan.Num(len(c.spec.Hostname))))
 }
 
-// enterDir goes to the working directory with the program's own rights.
+// enterDir goes to the working directory with the program's own rights, so after the capabilities are gone.
 func (c *compiler) enterDir() {
 	c.For("")
 	c.Do("working directory "+c.spec.Dir, plan.Chdir, args(c.Str(c.spec.Dir)),

@@ -2,7 +2,8 @@
 // process confines itself, in an order in which each can still be made and nothing after it undoes it.
 //
 //	cgroups → identity → what is inherited → private mounts → root → /dev, /proc, scratch → declared mounts → pivot →
-//	loopback, hostname → capabilities → no_new_privs → Landlock → descriptors closed → limits → seccomp → the program
+//	loopback, hostname → capabilities → no_new_privs → working directory → Landlock → descriptors closed → limits →
+//	seccomp → the program
 //
 // Everything that depends on the host is decided before, in [Spec]; the same Spec gives the same plan.
 //
