@@ -34,7 +34,6 @@ func (k *call) fault(r wire.Reply) error {
 // execError is a failed execve(2): its errno beside its meaning.
 type execError struct {
 	sentinel error
-	program  string
 	errno    syscall.Errno
 }
 

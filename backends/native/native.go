@@ -12,7 +12,8 @@ const Name = "native"
 // Config configures the backend. The zero value is right for most programs.
 type Config struct {
 	// Spawner is the path of the spawner program (toolcell-init, or a program that calls spawner.Main first thing).
-	// "" means: this very program, when it has called spawner.Main, else toolcell-init beside the executable.
+	// "" means: toolcell-init beside the executable, if there is one, else this very program, when it has called
+	// spawner.Main.
 	Spawner string
 	// Images maps image names to "host" or to an unpacked root directory. "host" is always known.
 	Images map[string]string

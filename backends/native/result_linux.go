@@ -14,12 +14,12 @@ import (
 
 // result turns the end of a call into what its caller sees.
 func (k *call) result(end ending, wall time.Duration) (sandbox.Result, error) {
-	used, err := k.usage(end.reply)
-	if err != nil {
-		return sandbox.Result{}, err
-	}
 	if end.reply.Faulted {
 		return sandbox.Result{}, k.fault(end.reply)
+	}
+	used, err := k.usage()
+	if err != nil {
+		return sandbox.Result{}, err
 	}
 	r := sandbox.Result{
 		ID: k.command.ID, Backend: Name, ExitCode: -1, Enforcement: k.report,
@@ -37,7 +37,7 @@ func (k *call) result(end ending, wall time.Duration) (sandbox.Result, error) {
 }
 
 // usage reads what the call's cgroup counted; without one there is nothing to read.
-func (k *call) usage(wire.Reply) (cgroup.Usage, error) {
+func (k *call) usage() (cgroup.Usage, error) {
 	if k.group == nil {
 		return cgroup.Usage{}, nil
 	}

@@ -66,7 +66,7 @@ const AnyResult int64 = -1
 // NoRegister as a step's Dst keeps no result.
 const NoRegister = ^uint32(0)
 
-// Fault classes say whose fault a failing step is.
+// Class says whose fault a failing step is.
 type Class uint8
 
 // The classes. The zero value blames the sandbox.

@@ -54,8 +54,8 @@ func (h *Hello) Check(build [32]byte) error {
 
 // The kinds of request.
 const (
-	// RequestRun starts a call. The descriptors are the plan and the program, then the CPU usage file and the out-of-memory event when
-	// their flags are set, then what the plan expects from plan.FirstFD on.
+	// RequestRun starts a call. The descriptors are the plan and the program, then the CPU usage file and the
+	// out-of-memory event when their flags are set, then what the plan expects from plan.FirstFD on.
 	RequestRun = iota + 1
 	// RequestKill kills the call.
 	RequestKill
@@ -65,8 +65,8 @@ const (
 
 // The flags of a RequestRun.
 const (
-	FlagCPUFile    = 1 << iota // the second descriptor is the call's CPU usage file
-	FlagOOMEvent               // the next descriptor becomes readable when the call ran out of memory
+	FlagCPUFile    = 1 << iota // the call's CPU usage file follows the program's descriptor
+	FlagOOMEvent               // the next descriptor becomes readable when the call runs out of memory
 	FlagHoldMounts             // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
 )
 
