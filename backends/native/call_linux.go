@@ -170,22 +170,34 @@ func (k *call) takeIdentity(ctx context.Context) error {
 }
 
 func (k *call) takeGroup() error {
+	limits := k.reportedLimits()
 	if k.b.cgroups == nil {
-		return nil
-	}
-	limits := cgroupLimits(k.profile)
-	for name, unset := range map[string]func(){
-		cgroup.Memory: func() { limits.MemoryBytes = 0 }, cgroup.PIDs: func() { limits.PIDs = 0 }, cgroup.CPU: func() { limits.CPUs = 0 },
-	} {
-		if k.b.cgroups.Controller(name) != nil {
-			unset() // absent in the report, and waived, or the call would have been refused
+		if limits != (cgroup.Limits{}) {
+			return k.setup("make the call's cgroup", k.b.cgroupErr)
 		}
+		return nil
 	}
 	var err error
 	if k.group, err = k.b.cgroups.Acquire(limits); err != nil {
 		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "make the call's cgroup", Guarantee: sandbox.LimitMemory, Cause: err}
 	}
 	return nil
+}
+
+// reportedLimits are those that the report promises, whatever the controllers do by now. The others were waived, or the
+// call would have been refused.
+func (k *call) reportedLimits() cgroup.Limits {
+	limits := cgroupLimits(k.profile)
+	if !k.report.Enforced(sandbox.LimitMemory) {
+		limits.MemoryBytes = 0
+	}
+	if !k.report.Enforced(sandbox.LimitProcesses) {
+		limits.PIDs = 0
+	}
+	if !k.report.Enforced(sandbox.LimitCPU) {
+		limits.CPUs = 0
+	}
+	return limits
 }
 
 func (k *call) openPipes() error {

@@ -39,18 +39,24 @@ const replies = 3
 // request sends a request with descriptors and returns the channel of its replies. The caller keeps its descriptors.
 func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error) {
 	ch := make(chan message, replies)
-	l.mu.Lock()
-	if l.failed != nil {
-		l.mu.Unlock()
-		return nil, l.failed
+	if err := l.expect(r.ID, ch); err != nil {
+		return nil, err
 	}
-	l.pending[r.ID] = ch
-	l.mu.Unlock()
 	if err := l.write(r, files); err != nil {
 		l.forget(r.ID)
 		return nil, err
 	}
 	return ch, nil
+}
+
+// expect has the replies to a request sent to ch.
+func (l *lane) expect(id uint64, ch chan message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.pending[id] = ch
+	}
+	return l.failed
 }
 
 func (l *lane) write(r *wire.Request, files []*os.File) error {
@@ -141,14 +147,14 @@ func (l *lane) deliver(m message) {
 	}
 }
 
-// fail ends the lane and every call in it.
+// fail ends the lane and every call in it. The first cause is what its calls are told: closing the socket makes the
+// reader fail too.
 func (l *lane) fail(cause error) {
-	_ = l.conn.Close()
-	if !l.wait(2 * time.Second) {
-		l.process.kill() // stuck; its namespace goes with it
-		l.wait(2 * time.Second)
+	if !l.giveUp(cause) {
+		return
 	}
-	err := unavailable("call the spawner", fmt.Errorf("the spawner is gone: %w%s", cause, l.epitaph()), "try again; a new spawner is started")
+	l.stop()
+	err := gone(fmt.Errorf("%w%s", cause, l.epitaph()))
 	l.mu.Lock()
 	l.failed = err
 	pending := l.pending
@@ -157,6 +163,21 @@ func (l *lane) fail(cause error) {
 	for _, ch := range pending {
 		ch <- message{err: err}
 	}
+}
+
+// giveUp keeps new calls away from the lane while its process ends. It is false when that was done already.
+func (l *lane) giveUp(cause error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return false
+	}
+	l.failed = gone(cause)
+	return true
+}
+
+func gone(cause error) error {
+	return unavailable("call the spawner", fmt.Errorf("the spawner is gone: %w", cause), "try again; a new spawner is started")
 }
 
 func (l *lane) epitaph() string {
@@ -175,11 +196,14 @@ func (l *lane) wait(d time.Duration) bool {
 	}
 }
 
+// stopGrace is how long a spawner may take to end by itself, and then to be killed.
+const stopGrace = 2 * time.Second
+
 // stop ends the spawner and waits for it. Everything in it is killed.
 func (l *lane) stop() {
 	_ = l.conn.Close()
-	if l.process != nil && !l.wait(2*time.Second) {
-		l.process.kill()
-		l.wait(2 * time.Second)
+	if !l.wait(stopGrace) {
+		l.process.kill() // stuck; its namespace goes with it
+		l.wait(stopGrace)
 	}
 }

@@ -17,13 +17,17 @@ import (
 // process is a spawner as a process. os/exec would do the same with another fork, to find out whether pidfds work, and
 // with a thread that waits.
 type process struct {
-	pid, pidfd int
-	stderr     tail
+	pid    int
+	stderr tail
 	// done is closed when the process has ended and has been waited for; state is valid from then on.
 	done  chan struct{}
 	state syscall.WaitStatus
 	// lost is why there is no state: a caller that ignores SIGCHLD gets ECHILD instead of one (wait(2)).
 	lost error
+
+	// mu keeps pidfd from being closed, and its number from being another file's, while a signal is sent by it.
+	mu    sync.Mutex
+	pidfd int // -1 once it is closed
 }
 
 // startProcess executes the program by its descriptor, with extra as its descriptors from 3 on.
@@ -38,6 +42,10 @@ func startProcess(program *os.File, attributes *syscall.SysProcAttr, extra []uin
 		return nil, unavailable("make the spawner's standard error", err, "")
 	}
 	defer unix.Close(pipe[1])
+	if err := unix.SetNonblock(pipe[0], true); err != nil {
+		unix.Close(pipe[0])
+		return nil, unavailable("make the spawner's standard error", err, "")
+	}
 	p := &process{pidfd: -1, done: make(chan struct{})}
 	attributes.PidFD = &p.pidfd
 	p.pid, err = syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{spawnerName}, &syscall.ProcAttr{
@@ -47,11 +55,6 @@ func startProcess(program *os.File, attributes *syscall.SysProcAttr, extra []uin
 	if err != nil {
 		unix.Close(pipe[0])
 		return nil, startError(err)
-	}
-	if err := unix.SetNonblock(pipe[0], true); err != nil {
-		unix.Close(pipe[0])
-		p.kill()
-		return nil, unavailable("make the spawner's standard error", err, "")
 	}
 	go p.wait(os.NewFile(uintptr(pipe[0]), "spawner stderr"))
 	return p, nil
@@ -69,14 +72,17 @@ func (p *process) wait(stderr *os.File) {
 			break
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	unix.Close(p.pidfd)
+	p.pidfd = -1
 }
 
 // kill kills the process, unless it has been waited for.
 func (p *process) kill() {
-	select {
-	case <-p.done:
-	default:
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd >= 0 {
 		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // only ESRCH: it has ended
 	}
 }
