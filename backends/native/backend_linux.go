@@ -98,10 +98,7 @@ func (b *Backend) open(ctx context.Context) error {
 
 func (b *Backend) openCgroups() {
 	defer close(b.cgroupsOpen)
-	c := cgroup.Config{Parent: b.config.CgroupParent, Logger: b.log}
-	if b.config.Once {
-		c.Ahead = -1
-	}
+	c := cgroup.Config{Parent: b.config.CgroupParent, Once: b.config.Once, Logger: b.log}
 	b.cgroups, b.cgroupErr = cgroup.Open(c)
 }
 

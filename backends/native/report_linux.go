@@ -89,6 +89,9 @@ func (b *Backend) filesEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 
 // limits are the guarantees that need a cgroup, each found by setting one.
 func (b *Backend) limits(p sandbox.ContainerProfile) []sandbox.Enforcement {
+	if b.cgroups != nil {
+		b.cgroups.Expect(cgroupLimits(p))
+	}
 	entry := func(g sandbox.Guarantee, controller string, value string) sandbox.Enforcement {
 		if err := b.controller(controller); err != nil {
 			return absent(g, err.Error(), cgroupFix(err))

@@ -80,7 +80,7 @@ func (m *Manager) settle(h *hierarchy, base string) error {
 	if err := m.enableSome(h, parent); err != nil {
 		return err
 	}
-	inst, err := m.makeInstance(base)
+	inst, err := m.makeInstance(base, m.name)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,9 @@ func (m *Manager) moveIn(h *hierarchy, inst dir, pid int) error {
 	if err := m.adopt(h, inst); err != nil {
 		return err
 	}
-	m.try(h)
+	if !m.trialLater() {
+		m.try(h)
+	}
 	return nil
 }
 

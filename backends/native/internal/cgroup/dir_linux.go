@@ -22,11 +22,15 @@ type dir struct {
 
 // openDir opens a directory and checks that it is of a cgroup file system, which a mount point alone does not prove.
 func openDir(name string) (dir, error) {
-	f, err := os.OpenFile(name, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	var fd int
+	err := restart(func() (err error) {
+		fd, err = unix.Open(name, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
 	if err != nil {
-		return dir{}, err
+		return dir{}, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return dir{root: f, rel: "."}, nil
+	return dir{root: os.NewFile(uintptr(fd), name), rel: "."}, nil // the poller has nothing to do with it
 }
 
 // isCgroup reports an error unless the file system is cgroup or cgroup2.
@@ -119,17 +123,27 @@ func (d dir) writeInt(name string, value int64) error {
 
 // read returns a small file without its last newline.
 func (d dir) read(name string) (string, error) {
-	f, err := d.open(name, unix.O_RDONLY)
+	fd, err := d.openat(name, unix.O_RDONLY)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("read: %w", err)
+	defer unix.Close(fd)
+	var text []byte
+	for buf := make([]byte, smallFile); ; {
+		n, err := 0, error(nil)
+		err = restart(func() (err error) { n, err = unix.Read(fd, buf); return err })
+		if err != nil {
+			return "", d.fail("read", name, err)
+		}
+		if n == 0 {
+			return strings.TrimSuffix(string(text), "\n"), nil
+		}
+		text = append(text, buf[:n]...)
 	}
-	return strings.TrimSuffix(string(text), "\n"), nil
 }
+
+// smallFile is more than most files of a cgroup hold.
+const smallFile = 512
 
 func (d dir) readInt(name string) (int64, error) {
 	text, err := d.read(name)

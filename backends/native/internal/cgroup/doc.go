@@ -16,6 +16,9 @@
 // pass from one call to the next. A Manager that was killed leaves its directories behind without a lock; the next
 // Open with the same parent, or [Sweep], kills what is left in them and removes them.
 //
+// A Manager for one call (Config.Once) makes that call's directory at once and takes the setting of its limits for the
+// trial; on v1 it is the instance's own. It removes dead neighbours beside the call, and its directories in Close.
+//
 // # Version 2
 //
 // Controllers must be enabled in the parent's cgroup.subtree_control, which the kernel allows only where no process

@@ -40,13 +40,13 @@ func (m *Manager) make(l Limits) (*Group, error) {
 		if !h.needed(l) {
 			continue
 		}
-		d, err := m.makeCall(h, number)
+		d, set, err := m.place(h, l, number)
 		if err == nil {
 			g.spots = append(g.spots, spot{h, d})
-			err = g.furnish(h, d)
+			err = g.furnish(h, d, set)
 		}
 		if err != nil {
-			m.leave(g)
+			g.Release()
 			return nil, fmt.Errorf("make cgroup: %w", err)
 		}
 	}
@@ -58,6 +58,15 @@ func (m *Manager) snapshot() (found []*hierarchy, number int) {
 	defer m.mu.Unlock()
 	m.number++
 	return m.found, m.number
+}
+
+// place returns a fresh directory for a group in a hierarchy, and whether its limits are set already.
+func (m *Manager) place(h *hierarchy, l Limits, number int) (d dir, set bool, err error) {
+	if d, set, ok := m.takeFirst(h, l); ok {
+		return d, set, nil
+	}
+	d, err = m.another(h, number)
+	return d, false, err
 }
 
 // makeCall makes call-N. A name that exists belongs to somebody else and is passed over.
@@ -74,10 +83,12 @@ func (m *Manager) makeCall(h *hierarchy, number int) (dir, error) {
 	}
 }
 
-// furnish sets a new directory's limits and opens its files.
-func (g *Group) furnish(h *hierarchy, d dir) error {
-	if err := h.set(d, g.limits); err != nil {
-		return err
+// furnish sets a new directory's limits, unless that is done, and opens its files.
+func (g *Group) furnish(h *hierarchy, d dir, set bool) error {
+	if !set {
+		if err := h.set(d, g.limits); err != nil {
+			return err
+		}
 	}
 	procs, err := d.open("cgroup.procs", unix.O_WRONLY)
 	if err != nil {
@@ -179,7 +190,7 @@ func (g *Group) Kill() error {
 }
 
 // Release gives the group back: in the background its descriptors are closed and its directories removed, after a second
-// by killing what is still in there. A second Release does nothing.
+// by killing what is still in there; of a manager for one call they are removed by Close. A second Release does nothing.
 func (g *Group) Release() { g.once.Do(func() { g.m.leave(g) }) }
 
 func (g *Group) files() []*os.File {

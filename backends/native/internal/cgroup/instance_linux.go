@@ -37,7 +37,7 @@ func isInstance(name string) bool {
 
 // makeInstance makes and locks the instance's directory below base. Between mkdir and flock a sweep of another instance
 // may take it; then the next name is tried.
-func (m *Manager) makeInstance(base string) (dir, error) {
+func (m *Manager) makeInstance(base, name string) (dir, error) {
 	parent, err := openDir(base)
 	if err != nil {
 		return dir{}, err
@@ -48,7 +48,7 @@ func (m *Manager) makeInstance(base string) (dir, error) {
 			return dir{}, err
 		}
 	}
-	for name, try := m.name, 0; try < attempts; name, try = newName(), try+1 {
+	for try := 0; try < attempts; name, try = newName(), try+1 {
 		var d dir
 		if d, err = m.tryInstance(parent.sub(name)); err == nil {
 			return d, nil

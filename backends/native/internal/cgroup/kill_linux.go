@@ -115,6 +115,9 @@ func (d dir) signal(fd, pid int) error {
 // removeTree kills what is in d and below, and removes it. A directory stays busy for a moment after its last process
 // ended, hence the repetition.
 func removeTree(d dir, deadline time.Time) error {
+	if d.remove() == nil {
+		return nil // as usual, it was empty
+	}
 	names, err := d.children()
 	if err != nil {
 		return err

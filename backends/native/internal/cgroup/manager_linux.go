@@ -20,6 +20,10 @@ type Config struct {
 	Parent string
 	// Ahead is how many groups of a kind are kept ready. 0 means 4, less than 0 none.
 	Ahead int
+	// Once says that the manager is for one group, as of a command: nothing is made ahead or in the background, the
+	// group's own limits are the trial that Open would make (see [Manager.Expect]), and dead neighbours are removed while
+	// the group is in use. A second group only costs more.
+	Once bool
 	// Logger receives what could not be removed. nil means silence.
 	Logger *slog.Logger
 	// Mounts says where to look instead of at the running process; for tests.
@@ -39,6 +43,7 @@ type Manager struct {
 	standIn func(string) error
 	scopes  scoper
 	ahead   int
+	once    *first // nil unless Config.Once
 
 	life sync.RWMutex // held for reading by whatever makes directories, for writing by Close
 	move sync.Mutex   // serialises PlaceSpawner
@@ -79,13 +84,17 @@ func Open(c Config) (*Manager, error) {
 			continue
 		}
 		m.found = append(m.found, h)
-		m.try(h)
+		if m.once == nil {
+			m.try(h)
+		}
 	}
 	if err := m.usable(); err != nil {
 		return nil, join(err, m.Close())
 	}
-	m.sweep()
-	m.start()
+	if m.once == nil {
+		m.sweep()
+		m.start()
+	}
 	return m, nil
 }
 
@@ -97,6 +106,9 @@ func newManager(c Config) *Manager {
 	}
 	if m.ahead == 0 {
 		m.ahead = defaultAhead
+	}
+	if c.Once {
+		m.ahead, m.once = -1, new(first)
 	}
 	if m.scopes == nil {
 		m.scopes = systemd{}
@@ -145,10 +157,10 @@ func (m *Manager) enter(h *hierarchy, parent string) error {
 	if err != nil {
 		return err
 	}
-	if h.inst, err = m.makeInstance(base); err != nil {
+	if h.inst, err = m.makeInstance(base, m.name); err != nil {
 		return err
 	}
-	if h.has(Memory) {
+	if h.has(Memory) && !m.alone(h) {
 		return useHierarchy(h.inst)
 	}
 	return nil
@@ -165,22 +177,26 @@ func (m *Manager) try(h *hierarchy) {
 		h.controllers = nil
 		return
 	}
+	m.tryAll(h, d, trial())
+	if err := m.discard(d); err != nil {
+		m.log.Warn("a cgroup directory stays behind", "error", err)
+	}
+}
+
+// tryAll tries the controllers of a hierarchy on a directory and keeps those that work.
+func (m *Manager) tryAll(h *hierarchy, d dir, l Limits) {
 	var good []controller
 	for _, c := range h.controllers {
-		if err := m.tryOne(h, c, d); err != nil {
+		if err := m.tryOne(h, c, d, l); err != nil {
 			m.problem(c.name, explain("cgroup", c.name, err))
 			continue
 		}
 		good = append(good, c)
 	}
 	h.controllers = good
-	if err := m.discard(d); err != nil {
-		m.log.Warn("a cgroup directory stays behind", "error", err)
-	}
 }
 
-func (m *Manager) tryOne(h *hierarchy, c controller, d dir) error {
-	l := trial()
+func (m *Manager) tryOne(h *hierarchy, c controller, d dir, l Limits) error {
 	if err := c.set(d, l); err != nil {
 		return err
 	}
@@ -233,7 +249,10 @@ func (m *Manager) hierarchy(name string) *hierarchy {
 
 // sweep removes dead neighbours. What it cannot remove does not hinder this instance.
 func (m *Manager) sweep() {
-	for _, h := range m.found {
+	m.mu.Lock()
+	found := m.found
+	m.mu.Unlock()
+	for _, h := range found {
 		if h.scope {
 			continue
 		}

@@ -58,6 +58,7 @@ func (m *Manager) Acquire(l Limits) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.sweepOnce()
 	defer wake(m.fill)
 	if g != nil {
 		if err := g.rewrite(l); err == nil {
@@ -155,6 +156,10 @@ func (m *Manager) leave(g *Group) {
 	for _, s := range g.spots {
 		r.dirs = append(r.dirs, s.d)
 	}
+	if m.once != nil {
+		r.close()
+		return // Close removes the directories
+	}
 	if m.late() && m.removeOne(r) {
 		return
 	}
@@ -213,12 +218,16 @@ func (m *Manager) removeDue() (next time.Duration) {
 	return next
 }
 
-// removeOne tries once; it reports whether the group is gone.
-func (m *Manager) removeOne(r *removal) bool {
+func (r *removal) close() {
 	for _, f := range r.files {
 		f.Close() // a descriptor that only names a kernel file has nothing to tell
 	}
 	r.files = nil
+}
+
+// removeOne tries once; it reports whether the group is gone.
+func (m *Manager) removeOne(r *removal) bool {
+	r.close()
 	late := time.Since(r.since) > killAfter
 	var errs []error
 	r.dirs = slices.DeleteFunc(r.dirs, func(d dir) bool {
@@ -283,13 +292,13 @@ func (m *Manager) Close() error {
 func (m *Manager) removeInstances() error {
 	var errs []error
 	deadline := time.Now().Add(closeWait)
-	for _, h := range m.found {
+	for _, d := range m.instances() {
 		if m.standIn != nil {
-			errs = append(errs, os.RemoveAll(h.inst.root.Name()))
+			errs = append(errs, os.RemoveAll(d.root.Name()))
 		} else {
-			errs = append(errs, removeTree(h.inst, deadline))
+			errs = append(errs, removeTree(d, deadline))
 		}
-		errs = append(errs, h.inst.root.Close())
+		errs = append(errs, d.root.Close())
 	}
 	if err := join(errs...); err != nil {
 		return fmt.Errorf("close cgroups: %w", err)
