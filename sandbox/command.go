@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,7 +34,8 @@ type Command struct {
 	// os/exec, a Read that blocks for ever outlives the call.
 	Stdin io.Reader
 	// Stdout and Stderr, when not nil, also receive the output as it comes, up to the output limit. Each is written
-	// from one goroutine. A Write that fails ends the copying, not the program.
+	// from one goroutine. A Write that fails ends the copying, not the program. A Write that is slow is waited for until
+	// the context ends; one that still blocks then, or when the call was killed at a limit, outlives the call.
 	Stdout, Stderr io.Writer
 	// Timeout is the wall-clock limit of this call. 0 means the profile's; a larger value than the profile's is
 	// refused, since a call may only ask for less.
@@ -50,7 +52,7 @@ func (c Command) Validate() error {
 	}
 	total := 0
 	for i, a := range c.Argv {
-		if err := checkString("argument "+itoa(i), a); err != nil {
+		if err := checkString("argument "+strconv.Itoa(i), a); err != nil {
 			return err
 		}
 		total += len(a) + entrySize

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"path"
 	"strconv"
 	"strings"
@@ -249,7 +250,5 @@ func isBelow(p, dir string) bool {
 }
 
 func invalidMount(op, cause, fix string) error {
-	e := &Error{Kind: KindInvalid, Op: op, Fix: fix}
-	e.Cause = textError(cause)
-	return e
+	return &Error{Kind: KindInvalid, Op: op, Cause: errors.New(cause), Fix: fix}
 }

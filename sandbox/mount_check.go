@@ -122,7 +122,7 @@ func (s source) checkSockets() error {
 		if inside {
 			return &Error{
 				Kind: KindRefused, Op: s.op, Guarantee: IPCNoHostSockets,
-				Cause: textError("it holds the control socket " + quote(p) + ", and a read-only mount does not stop a connection"),
+				Cause: errors.New("it holds the control socket " + quote(p) + ", and a read-only mount does not stop a connection"),
 				Fix:   "mount a directory without it",
 			}
 		}
@@ -143,7 +143,7 @@ func (s source) checkProtected(p string) error {
 		return refuse(err)
 	}
 	if around {
-		return refuse(textError("it is or holds the protected path " + quote(p)))
+		return refuse(errors.New("it is or holds the protected path " + quote(p)))
 	}
 	info, err := os.Stat(abs)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func (s source) checkProtected(p string) error {
 		return refuse(err)
 	}
 	if chain.hold(info) {
-		return refuse(textError("it lies inside the protected path " + quote(p)))
+		return refuse(errors.New("it lies inside the protected path " + quote(p)))
 	}
 	return nil
 }
@@ -247,8 +247,3 @@ func environmentSockets() []string {
 	}
 	return out
 }
-
-// textError is an error that is its own text.
-type textError string
-
-func (e textError) Error() string { return string(e) }

@@ -145,6 +145,9 @@ func (p ContainerProfile) Validate() error {
 	if err := validateEnv("profile environment", p.Env, &total); err != nil {
 		return err
 	}
+	if total > MaxEnvironment {
+		return Invalid("profile environment", "%d bytes, more than %d; hand large data over on stdin or in a file", total, MaxEnvironment)
+	}
 	for _, g := range p.Require {
 		if !g.Valid() {
 			return Invalid("require", "%q is no guarantee", string(g))
@@ -287,8 +290,6 @@ func checkInsidePath(op, p string) error {
 	}
 	return checkLengths(op, p)
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }
 
 func quote(s string) string { return strconv.Quote(truncate(s)) }
 

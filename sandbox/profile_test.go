@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +74,7 @@ func TestProfileValidateRefuses(t *testing.T) {
 		"directory in proc":    {Workdir: "/proc/self/fd/7"},
 		"environment":          {Env: []string{"A"}},
 		"large environment":    {Env: []string{"A=" + strings.Repeat("a", MaxArg)}},
+		"many variables":       {Env: slices.Repeat([]string{"A=" + strings.Repeat("a", MaxArg/2)}, 2*MaxEnvironment/MaxArg)},
 		"unknown guarantee":    {Require: []Guarantee{"fs.everything"}},
 		"empty guarantee":      {Require: []Guarantee{""}},
 		"mount":                {Mounts: []string{"relative:/x"}},
@@ -136,7 +139,7 @@ func FuzzParseUser(f *testing.F) {
 		default:
 			assert.NotZero(t, u.UID)
 			assert.NotZero(t, u.GID)
-			assert.Equal(t, s, itoa(int(u.UID))+":"+itoa(int(u.GID)))
+			assert.Equal(t, s, strconv.Itoa(int(u.UID))+":"+strconv.Itoa(int(u.GID)))
 		}
 	})
 }

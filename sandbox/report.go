@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 )
 
@@ -65,7 +66,7 @@ func (r Report) Check(op string, required []Guarantee) error {
 		if e.Enforced || e.Waived {
 			continue
 		}
-		return &Error{Kind: KindRefused, Op: op, Guarantee: g, Cause: textError(cmp.Or(e.Reason, "it is not enforced")), Fix: e.Fix}
+		return &Error{Kind: KindRefused, Op: op, Guarantee: g, Cause: errors.New(cmp.Or(e.Reason, "it is not enforced")), Fix: e.Fix}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (p ContainerProfile) tmpfs() string {
 	if p.ScratchExec {
 		exec = "exec"
 	}
-	return "/tmp:rw," + exec + ",nosuid,size=" + itoa(orNumber(p.TmpfsMB, DefaultTmpfsMB)) + "m"
+	return "/tmp:rw," + exec + ",nosuid,size=" + strconv.Itoa(orNumber(p.TmpfsMB, DefaultTmpfsMB)) + "m"
 }
 
 // engineValue returns the value of --mount: one CSV record, so that a path may hold commas, quotes and newlines.
@@ -94,13 +94,13 @@ func (a *args) text(flag, value string) {
 
 func (a *args) number(flag string, n int, unit string) {
 	if n != 0 {
-		a.text(flag, itoa(n)+unit)
+		a.text(flag, strconv.Itoa(n)+unit)
 	}
 }
 
 func (a *args) ulimit(name string, n int) {
 	if n != 0 {
-		a.text("--ulimit", name+"="+itoa(n)+":"+itoa(n))
+		a.text("--ulimit", name+"="+strconv.Itoa(n)+":"+strconv.Itoa(n))
 	}
 }
 

@@ -64,10 +64,12 @@ func (c Check) MarshalJSON() ([]byte, error) {
 }
 
 // Required returns the guarantees without which a backend of that name refuses p: all of them but the second lock
-// ipc.no-host-sockets and, for everything but the native backend, kernel.landlock; and what p requires beyond that.
+// ipc.no-host-sockets, fs.noexec-scratch where p gives it up, and, for everything but the native backend,
+// kernel.landlock; and what p requires beyond that.
 func Required(backend string, p sandbox.ContainerProfile) []sandbox.Guarantee {
 	out := slices.DeleteFunc(sandbox.Guarantees(), func(g sandbox.Guarantee) bool {
-		return g == sandbox.IPCNoHostSockets || g == sandbox.KernelLandlock && backend != "native"
+		return g == sandbox.IPCNoHostSockets || g == sandbox.FSNoexecScratch && p.ScratchExec ||
+			g == sandbox.KernelLandlock && backend != "native"
 	})
 	for _, g := range p.Require {
 		if !slices.Contains(out, g) {

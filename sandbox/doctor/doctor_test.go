@@ -80,6 +80,9 @@ func TestRequired(t *testing.T) {
 
 	more := doctor.Required("native", sandbox.ContainerProfile{Require: []sandbox.Guarantee{sandbox.IPCNoHostSockets}})
 	assert.Contains(t, more, sandbox.IPCNoHostSockets)
+
+	assert.Contains(t, native, sandbox.FSNoexecScratch)
+	assert.NotContains(t, doctor.Required("native", sandbox.ContainerProfile{ScratchExec: true}), sandbox.FSNoexecScratch)
 }
 
 func TestFromError(t *testing.T) {
