@@ -57,7 +57,7 @@ func (b *builder) finish() (Image, error) {
 }
 
 // bind adds a bind of what lies at a path inside without links.
-func (b *builder) bind(target, inside string, info fs.FileInfo, exec bool) error {
+func (b *builder) bind(target, inside string, info status, exec bool) error {
 	source := b.outside(inside)
 	subs := below(b.mounts, source)
 	for _, s := range subs {
@@ -79,7 +79,7 @@ func (b *builder) link(p string) error { return b.linkAs(p, p) }
 
 // openToAll reports whether everybody may reach and read the file or directory at a path without links: the permission
 // bits for others on it and on every directory above it.
-func (b *builder) openToAll(p string, info fs.FileInfo) (bool, error) {
+func (b *builder) openToAll(p string, info status) (bool, error) {
 	want := fs.FileMode(0o004)
 	if info.IsDir() {
 		want = 0o005
@@ -108,7 +108,7 @@ func (b *builder) canPass(dir string) (bool, error) {
 
 // copyOrBind adds the regular file at a path inside without links: copied when it is small and everybody may read it,
 // otherwise bound, so that its own permissions hold. A file of the machine that not everybody may read is left out.
-func (b *builder) copyOrBind(target, inside string, info fs.FileInfo) error {
+func (b *builder) copyOrBind(target, inside string, info status) error {
 	public, err := b.openToAll(inside, info)
 	if err != nil {
 		return err
@@ -164,10 +164,9 @@ func (b *builder) entries(dir string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, e := range list {
-		out = append(out, path.Join(dir, e.Name()))
+	for _, name := range list {
+		out = append(out, path.Join(dir, name))
 	}
-	slices.Sort(out)
 	return out, nil
 }
 

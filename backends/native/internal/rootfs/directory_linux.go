@@ -109,7 +109,7 @@ func (b *builder) entry(p string) error {
 }
 
 // bindOrMake binds a directory, or only makes it when it is known to be empty.
-func (b *builder) bindOrMake(p string, info fs.FileInfo) error {
+func (b *builder) bindOrMake(p string, info status) error {
 	all, err := b.entries(p)
 	if err == nil && len(all) == 0 {
 		b.img.Dirs = append(b.img.Dirs, p)

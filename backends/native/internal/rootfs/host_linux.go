@@ -1,9 +1,9 @@
 package rootfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -156,7 +156,7 @@ func (b *builder) piece(p string) error {
 
 // directory adds a directory of /etc. It is bound when everybody may read all of it; otherwise, and when it is tiny,
 // its public files are copied.
-func (b *builder) directory(p, real string, info fs.FileInfo) error {
+func (b *builder) directory(p, real string, info status) error {
 	s := search{builder: b}
 	if err := s.walk(real); err != nil {
 		return err
@@ -179,44 +179,46 @@ type search struct {
 }
 
 func (s *search) walk(dir string) error {
-	d, err := s.open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT)
+	fd, err := s.open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, unix.RESOLVE_IN_ROOT)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	list, err := d.ReadDir(-1)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
+	defer unix.Close(fd)
+	err = eachEntry(fd, dir, func(e dirent) error {
 		if s.seen++; s.seen > maxSearch {
-			return nil
+			return errEnough
 		}
-		if err := s.entry(d, e); err != nil {
-			return err
-		}
+		return s.entry(fd, dir, e)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-func (s *search) entry(d *os.File, e os.DirEntry) error {
-	if e.Type() == fs.ModeSymlink {
+var errEnough = errors.New("more entries than are looked at")
+
+func (s *search) entry(fd int, dir string, e dirent) error {
+	if e.kind == unix.DT_LNK {
 		s.files++
 		return nil
 	}
+	name := string(e.name)
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(d.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &fs.PathError{Op: "stat", Path: path.Join(d.Name(), e.Name()), Err: err}
+	if err := restart(func() error { return unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return &fs.PathError{Op: "stat", Path: path.Join(dir, name), Err: err}
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		if st.Mode&0o005 == 0o005 {
-			return s.walk(path.Join(d.Name(), e.Name()))
+			return s.walk(path.Join(dir, name))
 		}
 		s.private = true
 	case unix.S_IFREG:
 		s.files++
 		s.private = s.private || st.Mode&0o004 == 0
+	case unix.S_IFLNK:
+		s.files++
 	default:
 		s.private = true
 	}
