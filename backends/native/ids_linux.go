@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -190,15 +189,13 @@ func accountRanges(passwd, group, subuid, subgid string) ([]idRange, error) {
 }
 
 func readRanges(path string, first, count int) ([]idRange, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var out []idRange
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Split(lines.Text(), ":")
+	for line := range strings.Lines(string(data)) { // of any length: a group's members are all on one
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), ":")
 		if len(fields) <= max(first, count) {
 			continue
 		}
@@ -213,5 +210,5 @@ func readRanges(path string, first, count int) ([]idRange, error) {
 		}
 		out = append(out, r)
 	}
-	return out, lines.Err()
+	return out, nil
 }

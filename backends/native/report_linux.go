@@ -136,12 +136,16 @@ func (b *Backend) kernelEntries(k confine.Kernel) []sandbox.Enforcement {
 	if err := seccomp.Supported(); err != nil {
 		out[0] = absent(sandbox.KernelSeccomp, err.Error(), "the container or service this runs in filters seccomp(2) away: allow it there")
 	}
-	abi, err := probe.Landlock()
-	if err != nil {
-		return append(out, absent(sandbox.KernelLandlock, err.Error(),
+	// What the plan will do decides, so k does; asking again only finds out why there is none.
+	if k.Landlock == 0 {
+		reason := "it was not there a moment ago"
+		if _, err := probe.Landlock(); err != nil {
+			reason = err.Error()
+		}
+		return append(out, absent(sandbox.KernelLandlock, reason,
 			"enable Landlock (CONFIG_SECURITY_LANDLOCK and landlock in the lsm= list, Linux 5.13), or allow it in the filter of the container this runs in"))
 	}
-	e := enforced(sandbox.KernelLandlock, "version %d", abi)
+	e := enforced(sandbox.KernelLandlock, "version %d", k.Landlock)
 	e.Reason = landlockLacks(k.Landlock)
 	return append(out, e)
 }
