@@ -189,7 +189,36 @@ func TestRefusedArguments(t *testing.T) {
 	}
 	add("MFD_EXEC", "memfd_create", bad, unix.MFD_EXEC)
 	add("MFD_EXEC, dirty", "memfd_create", bad, high|unix.MFD_EXEC|unix.MFD_CLOEXEC)
+	for _, option := range []uintptr{unix.SO_ATTACH_FILTER, unix.SO_ATTACH_BPF, unix.SO_ATTACH_REUSEPORT_CBPF, unix.SO_ATTACH_REUSEPORT_EBPF} {
+		add(fmt.Sprintf("option %d", option), "setsockopt", bad, unix.SOL_SOCKET, option)
+		add(fmt.Sprintf("option %d, dirty", option), "setsockopt", bad, high|unix.SOL_SOCKET, high|option)
+	}
 	assertRefused(t, attempts, same(len(attempts), unix.EPERM))
+}
+
+// TestRefusedModes asks for files that run with their owner's or group's rights.
+func TestRefusedModes(t *testing.T) {
+	var attempts []attempt
+	for _, mode := range []uintptr{unix.S_ISUID, unix.S_ISGID, unix.S_ISUID | unix.S_ISGID | 0o777, high | unix.S_ISUID} {
+		add := func(name string, args ...uintptr) {
+			attempts = append(attempts, call(t, fmt.Sprintf("%#o", mode), name, args...))
+		}
+		add("fchmod", bad, mode)
+		add("fchmodat", bad, bad, mode)
+		add("fchmodat2", bad, bad, mode, 0)
+		add("mknodat", bad, bad, unix.S_IFREG|mode)
+		add("openat", bad, bad, unix.O_CREAT, mode)
+		add("openat", bad, bad, unix.O_TMPFILE|unix.O_WRONLY, mode)
+	}
+	assertRefused(t, attempts, same(len(attempts), unix.EPERM))
+}
+
+// dnAccess is DN_ACCESS (fcntl(2)).
+const dnAccess = 1
+
+func TestRefusedNotify(t *testing.T) {
+	attempts := []attempt{call(t, "F_NOTIFY", "fcntl", bad, unix.F_NOTIFY, dnAccess), call(t, "F_NOTIFY, dirty", "fcntl", bad, high|unix.F_NOTIFY)}
+	assertRefused(t, attempts, same(len(attempts), unix.EINVAL))
 }
 
 const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -236,6 +265,13 @@ func TestAllowedCalls(t *testing.T) {
 		call(t, "version", "landlock_create_ruleset", 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION),
 		call(t, "of itself", "prlimit64", 0, unix.RLIMIT_NOFILE, 0, 0),
 		call(t, "of no operation", "seccomp", bad),
+		call(t, "sticky", "fchmodat", bad, bad, unix.S_ISVTX|0o777),
+		call(t, "of a new file", "openat", bad, bad, unix.O_CREAT|unix.O_WRONLY, 0o777),
+		call(t, "without a mode", "openat", bad, bad, unix.O_DIRECTORY|unix.O_CLOEXEC, bad),
+		call(t, "of a FIFO", "mknodat", bad, bad, unix.S_IFIFO|0o777),
+		call(t, "F_GETLEASE", "fcntl", bad, unix.F_GETLEASE),
+		call(t, "another option", "setsockopt", bad, unix.SOL_SOCKET, unix.SO_DETACH_FILTER),
+		call(t, "another level", "setsockopt", bad, unix.IPPROTO_TCP, unix.SO_ATTACH_FILTER),
 	}
 	before, after := results(t, unconfined, attempts), results(t, strict, attempts)
 	for i, a := range attempts {

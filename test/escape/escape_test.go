@@ -191,11 +191,11 @@ func (h *harness) withGateway(t *testing.T, f *fixture) {
 
 func kernel() []attempt {
 	all := []attempt{{name: "hostname", args: just(), unshare: syscall.CLONE_NEWUTS}, {name: "swap-on", writable: true}}
-	for _, name := range []string{"handle-open", "inotify", "fanotify"} {
+	for _, name := range []string{"handle-open", "inotify", "fanotify", "dnotify"} {
 		all = append(all, attempt{name: name})
 	}
 	for _, name := range []string{
-		"bpf-map", "bpf-program", "perf-open", "io-uring", "userfaultfd", "personality", "clock-set", "kernel-log", "nice-up",
+		"bpf-map", "bpf-program", "perf-open", "io-uring", "aio-setup", "userfaultfd", "personality", "clock-set", "kernel-log", "nice-up",
 		"realtime", "rlimit-up", "set-uid-0", "set-groups", "keyring-join", "keyring-add", "int80", "int80-ptrace", "x32",
 	} {
 		all = append(all, attempt{name: name, args: just()})
@@ -249,6 +249,11 @@ func files() []attempt {
 	}
 	for _, name := range []string{"mknod-block", "mknod-char", "mknod-kmem"} {
 		all = append(all, attempt{name: name, writable: true})
+	}
+	for _, bit := range []string{"setuid", "setgid"} {
+		for _, way := range []string{"chmod", "fchmod", "chmodat2", "create", "openat2", "tmpfile", "mknod"} {
+			all = append(all, attempt{name: bit + "-" + way, writable: true})
+		}
 	}
 	for _, name := range []string{
 		"read-shadow", "write-passwd", "write-usr", "read-kmsg", "read-kcore", "read-kallsyms", "read-sys", "write-sysrq", "write-sysctl",

@@ -37,7 +37,7 @@ func attempts() map[string]try {
 	for _, some := range []map[string]try{
 		mountAttempts(), namespaceAttempts(), processAttempts(), procAttempts(), ipcAttempts(), kernelAttempts(), socketAttempts(),
 		terminalAttempts(), entryAttempts(), fileAttempts(), readOnlyAttempts(), execAttempts(), loadAttempts(), raceAttempts(),
-		hostAttempts(),
+		hostAttempts(), setIDAttempts(),
 	} {
 		maps.Copy(all, some)
 	}
