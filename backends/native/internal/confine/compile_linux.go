@@ -21,6 +21,7 @@ type compiler struct {
 // Compile returns the plan of s. The program is not part of it: it comes beside the plan (see [plan.Encode]).
 func Compile(s Spec) (*plan.Plan, error) {
 	c := &compiler{spec: s}
+	c.Grow(s.room())
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
@@ -29,6 +30,18 @@ func Compile(s Spec) (*plan.Plan, error) {
 		part()
 	}
 	return c.Shape()
+}
+
+// room is about what a plan takes: some steps of its own and some for each part of the image. Too little costs time only.
+func (s Spec) room() (steps, bytes int) {
+	steps, bytes = 192, 8<<10
+	if i := s.Image; i != nil {
+		steps += 4 * (len(i.Binds) + len(i.Links) + len(i.Files) + len(i.Dirs))
+		for _, f := range i.Files {
+			bytes += len(f.Data)
+		}
+	}
+	return steps + 8*len(s.Mounts), bytes
 }
 
 // Waiting returns the plan of a process that does nothing until it is killed, for the namespaces it lives in.

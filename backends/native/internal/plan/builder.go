@@ -18,6 +18,12 @@ type Builder struct {
 	err error
 }
 
+// Grow makes room for steps and bytes of memory that are going to be added, so that they are not moved while they are.
+func (b *Builder) Grow(steps, bytes int) {
+	b.plan.steps = slices.Grow(b.plan.steps, steps)
+	b.plan.memory = slices.Grow(b.plan.memory, bytes)
+}
+
 // Num is a plain number.
 func Num[T ~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64](v T) Arg {
 	return Arg{Value: uint64(v), text: strconv.FormatInt(int64(v), 10)}

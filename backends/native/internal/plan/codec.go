@@ -117,8 +117,10 @@ func Decode(data []byte) (*Plan, error) {
 		return nil, fmt.Errorf("plan: the registers or the gaps are not empty")
 	}
 	p := &Plan{regs: uint32(nregs), memory: append([]byte(nil), data[memory:]...)}
+	p.steps = make([]Step, 0, steps) // at most len(data)/StepSize, as was checked
+	args := make([]Arg, maxArgs*steps)
 	for i := range steps {
-		s, err := decodeStep(data[HeaderSize+StepSize*i:], memory)
+		s, err := decodeStep(data[HeaderSize+StepSize*i:], memory, args[maxArgs*i:][:0:maxArgs])
 		if err != nil {
 			return nil, fmt.Errorf("plan: step %d: %w", i, err)
 		}
@@ -185,9 +187,11 @@ func (p *Plan) decodeReloc(off, memory uint64) error {
 	return nil
 }
 
-func decodeStep(data []byte, memory uint64) (Step, error) {
+// decodeStep reads one step; args is room for its arguments.
+func decodeStep(data []byte, memory uint64, args []Arg) (Step, error) {
 	s := Step{
-		Op: Op(data[StepOp]), Call: Call(data[StepCall]), Dst: order.Uint32(data[StepDst:]),
+		Args: args,
+		Op:   Op(data[StepOp]), Call: Call(data[StepCall]), Dst: order.Uint32(data[StepDst:]),
 		Errno: order.Uint32(data[StepErrno:]), Want: int64(order.Uint64(data[StepWant:])),
 	}
 	for i := range maxArgs {
