@@ -134,6 +134,9 @@ func (t tree) readFile(p string, limit int64) (data []byte, info status, tooLarg
 	return data[:n:n], info, false, nil
 }
 
+// maxTries is how often an open is repeated that others' renames disturb.
+const maxTries = 128
+
 // open returns a descriptor, which is the caller's to close. No os.File is made: some of these are opened for each part
 // of an image, and the poller has nothing to do with any of them.
 func (t tree) open(p string, flags, resolve uint64) (fd int, err error) {
@@ -142,10 +145,13 @@ func (t tree) open(p string, flags, resolve uint64) (fd int, err error) {
 		rel = "."
 	}
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve | unix.RESOLVE_NO_MAGICLINKS}
-	err = restart(func() (err error) {
-		fd, err = unix.Openat2(int(t.dir.Fd()), rel, &how)
-		return err
-	})
+	// A rename or a mount anywhere at the same moment makes the kernel unsure of a ".." (openat2(2), EAGAIN).
+	for try := 0; try == 0 || errors.Is(err, unix.EAGAIN) && try < maxTries; try++ {
+		err = restart(func() (err error) {
+			fd, err = unix.Openat2(int(t.dir.Fd()), rel, &how)
+			return err
+		})
+	}
 	if err != nil {
 		return -1, &fs.PathError{Op: "openat2", Path: p, Err: err}
 	}
