@@ -20,7 +20,8 @@ type Config struct {
 // Names returns the names that [Open] knows.
 func Names() []string { return []string{native.Name} }
 
-// Open opens the backend of that name. An unknown name is an error of kind [sandbox.KindRefused].
+// Open opens the backend of that name; "toolcell" is another name of the native one. An unknown name is an error of kind
+// [sandbox.KindRefused].
 func Open(ctx context.Context, name string, c Config) (sandbox.Backend, error) {
 	switch name {
 	case native.Name, "toolcell":
