@@ -33,9 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (a *app) run(ctx context.Context, args []string) int {
 	ctx, stop := withSignals(ctx)
 	defer stop()
-	root := a.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := a.command(ctx, args)
 	var code exitCode
 	switch {
 	case err == nil:
@@ -45,6 +43,19 @@ func (a *app) run(ctx context.Context, args []string) int {
 	default:
 		return int(a.report(ctx, err, false))
 	}
+}
+
+// command runs the command that args name. run is what gateways start for every call, so it is not kept waiting by the
+// building of the others; only its help, which lists them, needs them.
+func (a *app) command(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == runName {
+		if err := a.runArgs(ctx, args[1:]); !errors.Is(err, dockerargs.ErrHelp) {
+			return err
+		}
+	}
+	root := a.root()
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 // exitCode ends the program with a status, everything there is to say having been said.
@@ -159,20 +170,22 @@ func (a *app) logger() (*slog.Logger, error) {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "toolcell",
+		Use:           "toolcell COMMAND",
 		Short:         "One disposable sandbox for every tool call",
 		Long:          "toolcell runs a tool's program in a sandbox of its own, made for this one call and gone after it.",
 		Example:       "  toolcell run host python3 -c 'print(2 + 2)'\n  toolcell doctor",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetUsageTemplate(usageTemplate)
+	root.DisableFlagsInUseLine = true
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.guaranteesCmd(), a.versionCmd(), a.infoCmd())
 	return root
 }

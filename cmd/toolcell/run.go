@@ -13,10 +13,24 @@ import (
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
 
+// runName is the name of the command that runs a call.
+const runName = "run"
+
+// runArgs is run with the arguments args. When they ask for help, it does nothing and returns dockerargs.ErrHelp.
+func (a *app) runArgs(ctx context.Context, args []string) error {
+	inv, err := a.parser(false).Parse(args)
+	if errors.Is(err, dockerargs.ErrHelp) {
+		return err
+	}
+	if err == nil {
+		err = a.runInvocation(ctx, inv)
+	}
+	return a.finish(ctx, err, inv.JSON)
+}
+
 func (a *app) runCmd() *cobra.Command {
-	p := a.parser(false)
 	return dockerFlags(&cobra.Command{
-		Use:   "run [flags] IMAGE COMMAND...",
+		Use:   runName + " [flags] IMAGE COMMAND...",
 		Short: "Run a program in a sandbox of its own",
 		Long: "run starts COMMAND in a disposable sandbox with IMAGE as its root and passes its output on. It takes the flags of\n" +
 			"docker run that agent gateways use, with the same meaning. What they leave out of the hardened profile holds all\n" +
@@ -27,16 +41,13 @@ func (a *app) runCmd() *cobra.Command {
 			"  toolcell run --json host sh -c 'exit 3'",
 		Annotations: exitTable(runExit),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			inv, err := p.Parse(args)
+			err := a.runArgs(cmd.Context(), args)
 			if errors.Is(err, dockerargs.ErrHelp) {
 				return cmd.Help()
 			}
-			if err == nil {
-				err = a.runInvocation(cmd.Context(), inv)
-			}
-			return a.finish(cmd.Context(), err, inv.JSON)
+			return err
 		},
-	}, p)
+	}, a.parser(false))
 }
 
 // finish reports an error that was not reported yet.
