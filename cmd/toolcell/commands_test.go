@@ -145,6 +145,19 @@ func TestHelp(t *testing.T) {
 	assert.Contains(t, s.stdout.String(), "toolcell run host")
 }
 
+// A command line that cobra reads and refuses leads to the help, in one line.
+func TestMisuse(t *testing.T) {
+	for line, want := range map[string]string{
+		"runn host true":      "toolcell: \"runn\" is no command (see `toolcell --help`)",
+		"doctor host":         "toolcell: doctor: \"host\" is too much: it takes flags alone (see `toolcell doctor --help`)",
+		"version --privilege": "toolcell: version: unknown flag: --privilege (see `toolcell version --help`)",
+	} {
+		s := newTerminal()
+		assert.Equal(t, 125, s.run(strings.Fields(line)...), line)
+		assert.Equal(t, want, s.oneLine(t))
+	}
+}
+
 // Completion knows the flags that cobra does not parse.
 func TestCompletion(t *testing.T) {
 	s := newTerminal()

@@ -88,7 +88,7 @@ func readConfig(name string) (config, error) {
 	c := config{path: abs, images: s.Images, require: s.Require}
 	for _, g := range slices.Concat(s.Waive, s.Require) {
 		if !g.Valid() {
-			return config{}, configError(abs, fmt.Errorf("%q is no guarantee", string(g)))
+			return config{}, configError(abs, fmt.Errorf("%q is no guarantee; `toolcell guarantees` lists them", string(g)))
 		}
 	}
 	for _, g := range s.Waive {
@@ -107,7 +107,7 @@ func checkOwnership(name string) error {
 		return errors.New("it is no regular file")
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others may write it (mode %04o)", info.Mode().Perm())
+		return fmt.Errorf("others may write it (mode %04o); chmod go-w it", info.Mode().Perm())
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (a *app) doctorCmd() *cobra.Command {
 			"and calls are refused).",
 		Example:     "  toolcell doctor\n  toolcell doctor --json | jq '.[] | select(.status != \"ok\")'",
 		Annotations: exitTable(checkExit),
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.finish(cmd.Context(), a.examine(cmd.Context(), inv, strict), inv.JSON)
 		},

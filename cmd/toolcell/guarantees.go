@@ -15,7 +15,7 @@ func (a *app) guaranteesCmd() *cobra.Command {
 		Short:       "List the guarantees and what each means",
 		Example:     "  toolcell guarantees",
 		Annotations: exitTable(plainExit),
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.finish(cmd.Context(), a.listGuarantees(asJSON), asJSON)
 		},

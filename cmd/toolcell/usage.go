@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
 
@@ -41,7 +42,7 @@ const runExit = `  N         the program's own exit code
 
 const checkExit = `  0    every required guarantee holds
   1    a call would be refused; with --strict, also when a second lock is missing
-  125  the command line was not understood`
+  125  the command line was not taken: toolcell says why on stderr`
 
 const plainExit = `  0    success
   125  toolcell says why on stderr`
@@ -52,10 +53,34 @@ const probeExit = `  0    the backend can enforce the hardened profile here
 // exitTable carries the table of exit codes to the usage template.
 func exitTable(text string) map[string]string { return map[string]string{"exit": text} }
 
+// noArgs refuses an argument where none belongs.
+func noArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasParent():
+		return misused(cmd, fmt.Errorf("%q is too much: it takes flags alone", args[0]))
+	default:
+		return misused(cmd, fmt.Errorf("%q is no command", args[0]))
+	}
+}
+
+// flagError is what cobra found wrong with a flag, with the way to the help.
+func flagError(cmd *cobra.Command, err error) error { return misused(cmd, err) }
+
+func misused(cmd *cobra.Command, cause error) error {
+	e := &sandbox.Error{Kind: sandbox.KindInvalid, Cause: cause, Fix: "see `" + cmd.CommandPath() + " --help`"}
+	if cmd.HasParent() {
+		e.Op = cmd.Name()
+	}
+	return e
+}
+
 // dockerFlags makes p, not cobra, the one who reads cmd's flags, explains them (only when asked, since every call pays
 // for its start) and completes them.
 func dockerFlags(cmd *cobra.Command, p dockerargs.Parser) *cobra.Command {
 	cmd.DisableFlagParsing = true
+	cmd.DisableFlagsInUseLine = true // Use names them
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
 		c.Annotations["flags"] = flagHelp(p.Flags())

@@ -94,7 +94,7 @@ func (a *app) probeCmd(use, short, example string, data func(sandbox.Backend, sa
 		Use: use, Short: short, Example: example,
 		Long:        short + ".\nIt fails when the backend cannot enforce the hardened profile, since callers use it to find that out.",
 		Annotations: exitTable(probeExit),
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format == "" {
 				format = text
