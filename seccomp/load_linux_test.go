@@ -216,8 +216,11 @@ func TestRefusedModes(t *testing.T) {
 // dnAccess is DN_ACCESS (fcntl(2)).
 const dnAccess = 1
 
-func TestRefusedNotify(t *testing.T) {
-	attempts := []attempt{call(t, "F_NOTIFY", "fcntl", bad, unix.F_NOTIFY, dnAccess), call(t, "F_NOTIFY, dirty", "fcntl", bad, high|unix.F_NOTIFY)}
+func TestRefusedFileCommands(t *testing.T) {
+	var attempts []attempt
+	for what, command := range map[string]uintptr{"F_NOTIFY": unix.F_NOTIFY, "F_SETLEASE": unix.F_SETLEASE} {
+		attempts = append(attempts, call(t, what, "fcntl", bad, command, dnAccess), call(t, what+", dirty", "fcntl", bad, high|command))
+	}
 	assertRefused(t, attempts, same(len(attempts), unix.EINVAL))
 }
 

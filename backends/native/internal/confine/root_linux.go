@@ -84,6 +84,10 @@ func (c *compiler) writeProc(name, file, value string, opts ...plan.Option) {
 	c.Do("close it", plan.Close, args(fd.Arg()))
 }
 
+// maxTerminals bounds a sandbox's pseudo terminals, since they are counted for the whole machine (kernel.pty.max, 4096 less
+// a reserve of 1024 that only the host's own devpts may use).
+const maxTerminals = 32
+
 // makeDev makes a minimal /dev: the harmless devices of the host, terminals of its own, and the usual links.
 func (c *compiler) makeDev() {
 	c.For(string(sandbox.FSDeclaredWrites))
@@ -92,7 +96,7 @@ func (c *compiler) makeDev() {
 		c.bind("/dev/"+n, "dev/"+n, bindAttr{writable: true, device: true})
 	}
 	c.makeDirs(0o755, "dev/pts", "dev/shm")
-	c.mountFS("devpts", "dev/pts", fsAttr{device: true}, option{"ptmxmode", "0666"}, option{"mode", "0620"})
+	c.mountFS("devpts", "dev/pts", fsAttr{device: true}, option{"ptmxmode", "0666"}, option{"mode", "0620"}, option{"max", strconv.Itoa(maxTerminals)})
 	for _, l := range []struct{ path, target string }{
 		{"dev/ptmx", "pts/ptmx"},
 		{"dev/fd", "/proc/self/fd"}, {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"},
