@@ -120,7 +120,7 @@ func (k *call) openMounts(ctx context.Context) error {
 		k.sources = append(k.sources, s)
 	}
 	for _, m := range append(slices.Clone(k.interpreters.mounts), k.imageMounts()...) {
-		s, err := openSource(m, nil)
+		s, err := openPlace(m)
 		if err != nil {
 			return err
 		}

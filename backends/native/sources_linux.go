@@ -39,7 +39,7 @@ func (s *source) close() {
 	}
 }
 
-// openSource checks and opens a mount's source.
+// openSource checks and opens a declared mount's source.
 func openSource(m sandbox.Mount, protected []string) (*source, error) {
 	path, err := m.Resolve(protected...)
 	if err != nil {
@@ -53,6 +53,13 @@ func openSource(m sandbox.Mount, protected []string) (*source, error) {
 			Fix: "if that is meant, mount " + path + " itself",
 		}
 	}
+	return openPlace(m)
+}
+
+// openPlace opens a source whose place and target have been judged: a declared mount's by [sandbox.Mount.Resolve], those of
+// an image and of an interpreter by package rootfs. They may lie where no declared mount may, such as at /usr.
+func openPlace(m sandbox.Mount) (*source, error) {
+	op, path := "mount "+m.Source, m.Source
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {
