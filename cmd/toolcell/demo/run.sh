@@ -18,7 +18,7 @@ show() { printf '$ %s\n' "$*"; }
 
 if ! "$toolcell" check host >/dev/null 2>&1; then
 	echo 'This machine cannot enforce the whole profile, so every call is refused. What is missing, and the fix:'
-	"$toolcell" doctor | grep -A2 '^fail' || true
+	"$toolcell" doctor | awk '/^[a-z]/ { missing = /^fail/ } missing' || true
 	exit 1
 fi
 
@@ -72,6 +72,17 @@ inside() {
 	shift
 	row "$what" '(not tried)' "$(sandboxed attempt "$@" </dev/null 2>&1 | tail -n 1)"
 }
+# A bomb goes off only where its limit holds: an operator can have waived it.
+holds=$("$toolcell" doctor 2>/dev/null || true)
+bomb() {
+	local guarantee=$1
+	shift
+	if grep -q "^ok *$guarantee " <<<"$holds"; then
+		inside "$@"
+	else
+		row "$1" '(not tried)' "(not tried: $guarantee is waived)"
+	fi
+}
 row attempt 'on the host' 'in the sandbox'
 both 'read a file of the host' read-file "$secret"
 both 'write beside it' write-file "$work/dropped"
@@ -82,8 +93,8 @@ both "read another process's environment" see-process $$
 both 'signal that process' kill $$
 both 'run a program dropped in /tmp' run-dropped
 both 'become root' become-root
-inside 'start processes without end' fork-flood
-inside 'take memory without end' memory
+bomb limit.processes 'start processes without end' fork-flood
+bomb limit.memory 'take memory without end' memory
 rm -f /tmp/dropped
 
 title 'A call that does not end is ended, and the exit code says so'
