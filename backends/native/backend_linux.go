@@ -32,6 +32,9 @@ type Backend struct {
 	cgroupsOpen chan struct{}
 	// memfdNoexec says that the spawners' namespaces have no executable memfds.
 	memfdNoexec bool
+	// startErr is why there is no first spawner. It and memfdNoexec are valid from when spawnerUp is closed.
+	startErr  error
+	spawnerUp chan struct{}
 
 	userNS  userNSCache
 	shapes  shapeCache
@@ -51,7 +54,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // Open starts the backend: it finds the spawner's program, chooses the identities that sandboxes run under, finds out
 // what the host's cgroups allow and starts the first spawner. Its errors match [sandbox.ErrUnavailable].
 func Open(ctx context.Context, c Config) (sandbox.Backend, error) {
-	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc), cgroupsOpen: make(chan struct{})}
+	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc), cgroupsOpen: make(chan struct{}), spawnerUp: make(chan struct{})}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -88,12 +91,37 @@ func (b *Backend) open(ctx context.Context) error {
 	// put into, and the image, whose errors are the calls' business.
 	go b.openCgroups()
 	go func() { _, _ = b.images.get(imageHost, b.config) }()
+	if b.config.Lazy {
+		go b.startSpawner(ctx) // the one call says what came of it
+		return nil
+	}
+	b.startSpawner(ctx)
+	return b.startErr
+}
+
+func (b *Backend) startSpawner(ctx context.Context) {
+	defer close(b.spawnerUp)
 	l, err := b.lanes.pick(ctx)
 	if err != nil {
-		return err
+		b.startErr = err
+		return
 	}
 	b.memfdNoexec = l.memfdNoexec
-	return nil
+}
+
+// awaitSpawner waits for the first spawner and returns why there is none.
+func (b *Backend) awaitSpawner() error {
+	<-b.spawnerUp
+	return b.startErr
+}
+
+// awaitCgroups waits until it is known what the cgroups can do, for which some need a spawner.
+func (b *Backend) awaitCgroups() error {
+	<-b.cgroupsOpen
+	if b.cgroups != nil && !b.cgroups.NeedsSpawner() {
+		return nil
+	}
+	return b.awaitSpawner()
 }
 
 func (b *Backend) openCgroups() {
@@ -154,6 +182,9 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 	if _, err := resolveInterpreters(p.Interpreters, b.config.Protected); err != nil {
 		return err
 	}
+	if err := b.awaitSpawner(); err != nil {
+		return err
+	}
 	if b.cgroups == nil {
 		return ctx.Err()
 	}
@@ -180,6 +211,7 @@ func (b *Backend) release() error {
 	if b.lanes != nil {
 		b.lanes.close()
 		<-b.cgroupsOpen
+		<-b.spawnerUp
 	}
 	b.userNS.close()
 	b.shapes.close()

@@ -94,7 +94,10 @@ func (k *call) validate() error {
 
 // judge computes the report and refuses the call when something required is missing.
 func (k *call) judge() error {
-	var err error
+	err := k.b.awaitCgroups()
+	if err != nil {
+		return err
+	}
 	k.report, k.spec.Kernel, err = k.b.report(k.profile)
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ type Config struct {
 	StateDir string
 	// Once says that the backend is opened for a single call, as by a command: nothing is made ahead of a next one.
 	Once bool
+	// Lazy says that Open does not wait for the first spawner to be ready, so that a call can be prepared meanwhile. Why
+	// there is none is then the first call's error, not Open's.
+	Lazy bool
 	// Logger receives what operators should know. nil means silence.
 	Logger *slog.Logger
 }

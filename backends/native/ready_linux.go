@@ -14,6 +14,9 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := b.awaitSpawner(); err != nil {
+		return nil, err
+	}
 	r, _, err := b.report(p)
 	if err != nil {
 		return nil, err

@@ -170,12 +170,31 @@ func (b *Backend) scratchEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 	if p.ScratchExec {
 		return absent(sandbox.FSNoexecScratch, "the profile allows programs on the scratch", "leave ScratchExec off")
 	}
-	if !b.memfdNoexec {
+	if !b.noexecMemfds() {
 		e := enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock")
 		e.Reason = "a memfd, which is memory and no file, can still be executed: only root can switch that off (vm.memfd_noexec, Linux 6.3)"
 		return e
 	}
 	return enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock, memfds without execute permission (vm.memfd_noexec, seccomp)")
+}
+
+// noexecMemfds is what is known of the spawners' namespaces so far.
+func (b *Backend) noexecMemfds() bool {
+	select {
+	case <-b.spawnerUp:
+		return b.memfdNoexec
+	default:
+		return false
+	}
+}
+
+// amend sets the one line of a report that may have been computed before there was a spawner. It says by what the
+// guarantee is kept; that it is kept does not change.
+func (b *Backend) amend(r sandbox.Report, p sandbox.ContainerProfile) {
+	line := sandbox.Report{b.scratchEntry(p)}.WithWaivers(b.config.Waivers)[0]
+	if i := slices.IndexFunc(r, func(e sandbox.Enforcement) bool { return e.Guarantee == line.Guarantee }); i >= 0 {
+		r[i] = line
+	}
 }
 
 // socketVersion is the Landlock version that can forbid connecting to a socket in the file system (RESOLVE_UNIX).

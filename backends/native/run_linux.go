@@ -58,10 +58,14 @@ type ending struct {
 
 // run sends the request, moves the program's input and output, and waits until nothing of the sandbox is left.
 func (k *call) run(ctx context.Context) (ending, error) {
+	if err := k.b.awaitSpawner(); err != nil {
+		return ending{}, err
+	}
 	l, err := k.b.lanes.pick(ctx)
 	if err != nil {
 		return ending{}, err
 	}
+	k.b.amend(k.report, k.profile)
 	messages, err := l.request(&k.request, k.files)
 	if err != nil {
 		return ending{}, unavailable("call the spawner", err, "")

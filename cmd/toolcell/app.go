@@ -21,7 +21,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookupEnv      func(string) (string, bool)
-	open           func(context.Context, string, backends.Config) (sandbox.Backend, error)
+	// lazy says that a call follows whatever the backend is like, so that nothing waits for it to be ready.
+	lazy bool
+	open func(context.Context, string, backends.Config) (sandbox.Backend, error)
 }
 
 // run is the whole program: it runs the command line args and returns the exit status.
@@ -145,6 +147,7 @@ func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox
 	var bc backends.Config
 	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
 	bc.Native.Once = true // every command makes one call
+	bc.Native.Lazy = a.lazy
 	if cfg.path != "" {
 		bc.Native.Protected = []string{cfg.path}
 	}
@@ -170,9 +173,11 @@ func (a *app) logger() (*slog.Logger, error) {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "toolcell COMMAND",
-		Short:         "One disposable sandbox for every tool call",
-		Long:          "toolcell runs a tool's program in a sandbox of its own, made for this one call and gone after it.",
+		Use:   "toolcell COMMAND",
+		Short: "One disposable sandbox for every tool call",
+		Long: "toolcell runs a tool's program in a sandbox of its own, made for this one call and gone after it.\n\n" +
+			"In the environment, TOOLCELL_CONFIG stands for --config, TOOLCELL_BACKEND for --backend, and TOOLCELL_LOG says how much\n" +
+			"is logged on stderr: error (the default), warn, info or debug.",
 		Example:       "  toolcell run host python3 -c 'print(2 + 2)'\n  toolcell doctor",
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -23,6 +23,7 @@ func (a *app) runArgs(ctx context.Context, args []string) error {
 		return err
 	}
 	if err == nil {
+		a.lazy = true
 		err = a.runInvocation(ctx, inv)
 	}
 	return a.finish(ctx, err, inv.JSON)

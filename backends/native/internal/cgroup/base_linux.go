@@ -173,6 +173,13 @@ func (m *Manager) PlaceSpawner(pid int) error {
 	return nil
 }
 
+// NeedsSpawner reports whether limits may depend on where the spawner is placed, as on v2.
+func (m *Manager) NeedsSpawner() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting != nil || slices.ContainsFunc(m.found, func(h *hierarchy) bool { return h.v2 })
+}
+
 // placeInScope uses the scope of an earlier spawner if it still exists; systemd removes one that is empty.
 func (m *Manager) placeInScope(found []*hierarchy, pid int) error {
 	for _, h := range found {
