@@ -2,9 +2,9 @@ package rootfs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,6 +87,13 @@ type dirent struct {
 	kind byte // DT_LNK and so on (readdir(3)); DT_UNKNOWN where the file system does not tell
 }
 
+// The fields of struct linux_dirent64 (getdents64(2)): its size, its type and its name, which ends with a zero.
+const (
+	direntSize = 16
+	direntType = 18
+	direntName = 19
+)
+
 // direntBuffer is the room for one getdents64(2).
 const direntBuffer = 4 << 10
 
@@ -103,9 +110,9 @@ func eachEntry(fd int, name string, do func(dirent) error) error {
 			return nil
 		}
 		for rest := buf[:n]; len(rest) > 0; {
-			head := (*unix.Dirent)(unsafe.Pointer(&rest[0]))
-			e := dirent{name: untilZero(rest[unsafe.Offsetof(head.Name):head.Reclen]), kind: head.Type}
-			rest = rest[head.Reclen:]
+			size := binary.NativeEndian.Uint16(rest[direntSize:])
+			e := dirent{name: untilZero(rest[direntName:size]), kind: rest[direntType]}
+			rest = rest[size:]
 			if string(e.name) == "." || string(e.name) == ".." {
 				continue
 			}
