@@ -208,20 +208,34 @@ func (b *Backend) Close() error {
 }
 
 func (b *Backend) release() error {
+	var err error
 	if b.lanes != nil {
-		b.lanes.close()
-		<-b.cgroupsOpen
-		<-b.spawnerUp
+		err = b.releaseLanes()
 	}
 	b.userNS.close()
 	b.shapes.close()
-	var err error
-	if b.cgroups != nil {
-		err = b.cgroups.Close()
-	}
 	if b.ids != nil {
 		b.ids.close()
 	}
+	return err
+}
+
+// releaseLanes ends the spawners and gives up the cgroups, at the same time unless the spawners live in them.
+func (b *Backend) releaseLanes() error {
+	<-b.cgroupsOpen
+	<-b.spawnerUp
+	if b.cgroups == nil {
+		b.lanes.close()
+		return nil
+	}
+	if b.cgroups.NeedsSpawner() {
+		b.lanes.close()
+		return b.cgroups.Close()
+	}
+	var ending sync.WaitGroup
+	ending.Go(b.lanes.close)
+	err := b.cgroups.Close()
+	ending.Wait()
 	return err
 }
 
