@@ -67,7 +67,7 @@ for family, kind, address in [
         print("connected to", address)
     except OSError:
         pass
-print(sorted(name for _, name in socket.if_nameindex()))`}})
+print(sorted(line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line))`}})
 	assert.Equal(t, "['lo']\n", out)
 }
 

@@ -207,7 +207,7 @@ func kernel() []attempt {
 func (h *harness) sockets(t *testing.T) []attempt {
 	all := []attempt{{name: "net-connect", args: just("tcp", listener(t).Addr().String())}}
 	for _, name := range []string{
-		"socket-packet", "socket-vsock", "socket-alg", "socket-mptcp", "socket-raw", "socket-uevent", "socket-audit", "socket-nflog",
+		"socket-packet", "socket-vsock", "socket-alg", "socket-mptcp", "socket-raw", "socket-route", "socket-uevent", "socket-audit", "socket-nflog",
 		"socket-diag", "socket-generic", "socket-families", "net-interfaces",
 	} {
 		all = append(all, attempt{name: name, args: just()})

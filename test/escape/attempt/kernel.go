@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -168,6 +169,7 @@ func socketAttempts() map[string]try {
 		"socket-alg":      open(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
 		"socket-mptcp":    open(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP),
 		"socket-raw":      open(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+		"socket-route":    open(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
 		"socket-uevent":   open(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
 		"socket-audit":    open(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT),
 		"socket-nflog":    open(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER),
@@ -189,7 +191,7 @@ func socketAttempts() map[string]try {
 func otherFamilies([]string) (bool, string) {
 	var opened []string
 	for family := range 46 {
-		if slices.Contains([]int{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}, family) {
+		if slices.Contains([]int{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}, family) {
 			continue
 		}
 		for kind := 1; kind <= 6; kind++ {
@@ -204,14 +206,14 @@ func otherFamilies([]string) (bool, string) {
 
 // otherInterfaces looks for a network interface that is not the loopback.
 func otherInterfaces([]string) (bool, string) {
-	all, err := net.Interfaces()
+	data, err := os.ReadFile("/proc/net/dev") // the two first lines are its head (proc_pid_net(5))
 	if err != nil {
 		return worked(err)
 	}
 	var others []string
-	for _, i := range all {
-		if i.Flags&net.FlagLoopback == 0 {
-			others = append(others, i.Name)
+	for line := range strings.Lines(string(data)) {
+		if name, _, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) != "lo" {
+			others = append(others, strings.TrimSpace(name))
 		}
 	}
 	return len(others) > 0, fmt.Sprint("interfaces: ", others)
