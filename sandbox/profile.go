@@ -66,7 +66,7 @@ type ContainerProfile struct {
 	Runtime string
 	// Inotify allows inotify and fanotify, which otherwise show accesses of other sandboxes through shared files.
 	Inotify bool
-	// Require names guarantees that must hold beyond the backend's own required set.
+	// Require names guarantees that must hold beyond the backend's own required set, whatever the operator waives.
 	Require []Guarantee
 }
 

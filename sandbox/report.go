@@ -58,6 +58,15 @@ func (r Report) WithWaivers(ws []Waiver) Report {
 	return out
 }
 
+// WithoutWaivers returns a copy of r in which nothing is waived.
+func (r Report) WithoutWaivers() Report {
+	out := slices.Clone(r)
+	for i := range out {
+		out[i].Waived = false
+	}
+	return out
+}
+
 // Check returns nil when every guarantee in required is enforced or waived. Otherwise it returns an [*Error] of kind
 // [KindRefused] about the first that is neither, in the order of required.
 func (r Report) Check(op string, required []Guarantee) error {

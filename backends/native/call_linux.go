@@ -42,8 +42,10 @@ type call struct {
 	// files go to the spawner in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
 	// theirs are the sandbox's ends of the pipes, closed once they are sent.
-	theirs         []*os.File
-	stdin          *os.File
+	theirs []*os.File
+	stdin  *os.File
+	// lost says that the spawner did not tell the call's end, so its host id may still be in use.
+	lost           bool
 	stdout, stderr *capture
 }
 
@@ -102,7 +104,11 @@ func (k *call) judge() error {
 	if err != nil {
 		return err
 	}
-	return k.report.Check("run", required(k.profile))
+	if err := k.report.Check("run", required(k.profile)); err != nil {
+		return err
+	}
+	// What the profile itself requires, no waiver gives up.
+	return k.report.WithoutWaivers().Check("run", k.profile.Require)
 }
 
 // openMounts opens and checks every source and, for a root caller, clones it.
@@ -373,7 +379,7 @@ func (k *call) close() {
 	if k.group != nil {
 		k.group.Release()
 	}
-	if k.b.ids != nil && k.offset != 0 {
+	if k.b.ids != nil && k.offset != 0 && !k.lost {
 		k.b.ids.give(k.offset)
 	}
 }

@@ -31,6 +31,8 @@ type message struct {
 	reply wire.Reply
 	file  *os.File
 	err   error
+	// lost says that the lane's process could not be ended either, so the call may still be there.
+	lost bool
 }
 
 // replies is how many messages one request can get: ReplyExited and ReplyDone, or an error.
@@ -161,7 +163,7 @@ func (l *lane) fail(cause error) {
 	l.pending = nil
 	l.mu.Unlock()
 	for _, ch := range pending {
-		ch <- message{err: err}
+		ch <- message{err: err, lost: !l.wait(0)}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/soulacy/toolcell/seccomp"
 )
 
-// required is the backend's own required set, and what the profile adds: every guarantee but the second lock on host
+// required is the backend's own required set: every guarantee but the second lock on host
 // sockets, and but the one that a profile gives up by name.
 func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 	var out []sandbox.Guarantee
@@ -27,7 +27,7 @@ func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 			out = append(out, g)
 		}
 	}
-	return append(out, p.Require...)
+	return out
 }
 
 // report says what a call with p would enforce. It is computed before anything runs, and every step of the plan that

@@ -68,7 +68,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	k.b.amend(k.report, k.profile)
 	messages, err := l.request(&k.request, k.files)
 	if err != nil {
-		return ending{}, unavailable("call the spawner", err, "")
+		return ending{}, err
 	}
 	k.sent()
 	go k.stdout.run()
@@ -96,6 +96,7 @@ func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (end
 		select {
 		case m := <-messages:
 			if m.err != nil {
+				k.lost = m.lost
 				return end, m.err
 			}
 			if m.reply.Kind == wire.ReplyDone {

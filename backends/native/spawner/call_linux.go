@@ -50,8 +50,9 @@ func (l *loop) start(req *wire.Request, fds []int) error {
 	now := time.Now()
 	c.deadline = now.Add(time.Duration(req.Timeout))
 	c.checkCPU = now.Add(c.nextCheck(0))
-	if err := l.add(c); err != nil {
-		return err
+	slot, watched := l.add(c)
+	if watched != nil {
+		return l.abandon(slot, c, watched)
 	}
 	if err != nil {
 		c.reply.Faulted, c.reply.BySpawner = true, true
@@ -148,8 +149,8 @@ func (c *call) holdMounts(proc int) {
 }
 
 // add gives the call a slot and watches it. Its channel is not watched: it is read when init has ended, or asks for it.
-func (l *loop) add(c *call) error {
-	slot := len(l.calls)
+func (l *loop) add(c *call) (slot int, err error) {
+	slot = len(l.calls)
 	if n := len(l.free); n > 0 {
 		slot, l.free = l.free[n-1], l.free[:n-1]
 		l.calls[slot] = c
@@ -157,13 +158,43 @@ func (l *loop) add(c *call) error {
 		l.calls = append(l.calls, c)
 	}
 	l.byID[c.id] = slot
-	if err := l.watch(c.pidfd, sourceInit, slot); err != nil {
+	err = l.watch(c.pidfd, sourceInit, slot)
+	if err == nil && c.oom >= 0 {
+		err = l.watch(c.oom, sourceOOM, slot)
+	}
+	return slot, err
+}
+
+// abandon ends a call that cannot be watched, as when somebody with the same uid has used up its epoll watches. The
+// others go on.
+func (l *loop) abandon(slot int, c *call, cause error) error {
+	if err := l.kill(c, wire.CauseNone); err != nil {
 		return err
 	}
-	if c.oom >= 0 {
-		return l.watch(c.oom, sourceOOM, slot)
+	if _, err := unix.Wait4(c.pid, nil, unix.WALL, nil); err != nil {
+		return err
 	}
-	return nil
+	l.forget(slot, c)
+	c.closeMounts()
+	return l.refuse(c.id, wire.StepFork, cause)
+}
+
+// forget takes an ended call out of the loop.
+func (l *loop) forget(slot int, c *call) {
+	l.unwatch(&c.pidfd)
+	l.unwatch(&c.oom)
+	c.close()
+	l.calls[slot] = nil
+	l.ended = append(l.ended, slot)
+	delete(l.byID, c.id)
+}
+
+// closeMounts lets go of the mount namespace where no reply takes it along.
+func (c *call) closeMounts() {
+	if c.mounts >= 0 {
+		_ = unix.Close(c.mounts)
+		c.mounts = -1
+	}
 }
 
 // unwatch takes a descriptor out of the epoll set and closes it. Closing alone would not do: the set knows open files,
@@ -233,12 +264,7 @@ func (l *loop) finish(slot int, c *call) error {
 		return err
 	}
 	c.reply.InitStatus = uint32(status)
-	l.unwatch(&c.pidfd)
-	l.unwatch(&c.oom)
-	c.close()
-	l.calls[slot] = nil
-	l.ended = append(l.ended, slot)
-	delete(l.byID, c.id)
+	l.forget(slot, c)
 	return l.send(&c.reply, c.mounts)
 }
 

@@ -23,10 +23,8 @@ const clockTick = time.Second / 100
 func (s *cpuSampler) sample(init int) time.Duration {
 	all := processes()
 	var sum time.Duration
-	for pid := range all {
-		if below(all, pid, init) {
-			sum += all[pid].time
-		}
+	for _, pid := range below(all, init) {
+		sum += all[pid].time
 	}
 	s.seen = max(s.seen, sum)
 	return s.seen
@@ -61,20 +59,18 @@ func processes() map[int]process {
 	return out
 }
 
-// below reports whether pid is init or comes from it. A sandbox's processes cannot leave its tree: orphans become
+// below lists init and everything that comes from it. A sandbox's processes cannot leave its tree: orphans become
 // init's children.
-func below(all map[int]process, pid, init int) bool {
-	for range len(all) {
-		if pid == init {
-			return true
-		}
-		p, ok := all[pid]
-		if !ok {
-			return false
-		}
-		pid = p.parent
+func below(all map[int]process, init int) []int {
+	children := make(map[int][]int, len(all))
+	for pid, p := range all {
+		children[p.parent] = append(children[p.parent], pid)
 	}
-	return false
+	tree := []int{init}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, children[tree[i]]...)
+	}
+	return tree
 }
 
 // parseStat reads fields 4 and 14 to 17 of /proc/PID/stat (proc_pid_stat(5)), which follow the command's name in
