@@ -163,7 +163,7 @@ func (l *lane) fail(cause error) {
 	l.pending = nil
 	l.mu.Unlock()
 	for _, ch := range pending {
-		ch <- message{err: err, lost: !l.wait(0)}
+		ch <- message{err: err, lost: !l.ended()}
 	}
 }
 
@@ -187,6 +187,15 @@ func (l *lane) epitaph() string {
 		return ": " + s
 	}
 	return ""
+}
+
+func (l *lane) ended() bool {
+	select {
+	case <-l.process.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *lane) wait(d time.Duration) bool {
