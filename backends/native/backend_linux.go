@@ -153,13 +153,29 @@ func (b *Backend) placeSpawner(pid int) error {
 	if b.cgroups == nil {
 		return nil
 	}
-	if err := b.cgroups.PlaceSpawner(pid); err != nil {
-		b.log.Warn("cgroups are not available", "error", err)
-		b.cgroupErr = err
-		_ = b.cgroups.Close()
-		b.cgroups = nil
+	awaited := b.cgroups.NeedsSpawner() // calls wait for this spawner, and read what is written below after it
+	err := b.cgroups.PlaceSpawner(pid)
+	if err == nil {
+		return nil
 	}
+	if !awaited || b.started() {
+		return unavailable("place the spawner", err, cgroupFix(err))
+	}
+	b.log.Warn("cgroups are not available", "error", err)
+	b.cgroupErr = err
+	_ = b.cgroups.Close()
+	b.cgroups = nil
 	return nil
+}
+
+// started reports whether the first spawner's start has ended. Calls read the cgroups from then on.
+func (b *Backend) started() bool {
+	select {
+	case <-b.spawnerUp:
+		return true
+	default:
+		return false
+	}
 }
 
 // Name returns "native".

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
@@ -26,7 +28,9 @@ type lanes struct {
 	// growing says that another is being started.
 	growing bool
 	growth  sync.WaitGroup
-	next    uint64
+	// starting is closed when the start of the only lane has ended; nil when none is being started.
+	starting chan struct{}
+	next     atomic.Uint64
 	// patience is how long a spawner may be late with an answer before it is given up. 0 means stuckGrace.
 	patience time.Duration
 }
@@ -36,34 +40,64 @@ func (s *lanes) grace() time.Duration { return cmp.Or(s.patience, stuckGrace) }
 // slow is how long a request may wait for its spawner before another lane is worth its start.
 const slow = time.Millisecond
 
-// pick returns the lane with the least to do, starting the first one and replacing those that are gone.
+// pick returns the lane with the least to do, starting the first one and replacing those that are gone. One caller starts
+// it, with its own patience; the others wait for it without holding anything.
 func (s *lanes) pick(ctx context.Context) (*lane, error) {
+	for {
+		l, starting, err := s.idlest()
+		if l != nil || err != nil {
+			return l, err
+		}
+		if starting == nil {
+			return s.startFirst(ctx)
+		}
+		select {
+		case <-starting:
+		case <-ctx.Done():
+			return nil, unavailable("wait for the spawner", ctx.Err(), "")
+		}
+	}
+}
+
+// idlest returns the lane with the least to do. Without one it returns a channel that is closed when somebody else's
+// start has ended, or nil when the caller is to start it.
+func (s *lanes) idlest() (best *lane, starting <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errClosed()
+		return nil, nil, errClosed()
 	}
-	var best *lane
-	live := s.list[:0]
+	s.list = slices.DeleteFunc(s.list, func(l *lane) bool { return !l.alive() })
 	for _, l := range s.list {
-		if !l.alive() {
-			continue
-		}
-		live = append(live, l)
 		if best == nil || l.busy() < best.busy() {
 			best = l
 		}
 	}
-	s.list = live
-	if best != nil {
-		return best, nil
+	if best != nil || s.starting != nil {
+		return best, s.starting, nil
 	}
+	s.starting = make(chan struct{})
+	s.growth.Add(1)
+	return nil, nil, nil
+}
+
+// startFirst starts the lane that idlest asked for.
+func (s *lanes) startFirst(ctx context.Context) (*lane, error) {
+	defer s.growth.Done()
 	l, err := s.start(ctx)
-	if err != nil {
-		return nil, err
+	s.mu.Lock()
+	close(s.starting)
+	s.starting = nil
+	late := s.closed
+	if err == nil && !late {
+		s.list = append(s.list, l)
 	}
-	s.list = append(s.list, l)
-	return l, nil
+	s.mu.Unlock()
+	if err == nil && late {
+		l.stop()
+		return nil, errClosed()
+	}
+	return l, err
 }
 
 func (s *lanes) start(ctx context.Context) (*lane, error) {
@@ -108,12 +142,7 @@ func (s *lanes) grow() {
 }
 
 // newID numbers requests. 0 is never used.
-func (s *lanes) newID() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.next++
-	return s.next
-}
+func (s *lanes) newID() uint64 { return s.next.Add(1) }
 
 // close ends every lane.
 func (s *lanes) close() {

@@ -134,8 +134,12 @@ func (l *lane) awaitReady(ctx context.Context) error {
 	if err := l.conn.SetReadDeadline(deadline); err != nil {
 		return err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetReadDeadline(time.Now()) })
 	var r wire.Reply
 	n, err := l.conn.Read(wire.Bytes(&r))
+	if !stop() {
+		return unavailable("start the spawner", context.Cause(ctx), "")
+	}
 	if err != nil || n == 0 {
 		return l.diedAtStart(err)
 	}
