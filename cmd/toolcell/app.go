@@ -129,7 +129,22 @@ func (a *app) writeJSON(v any) error {
 
 // parser reads run's flags for a command with switches of its own.
 func (a *app) parser(imageOptional bool, switches ...dockerargs.Switch) dockerargs.Parser {
-	return dockerargs.Parser{LookupEnv: a.lookupEnv, ReadFile: os.ReadFile, ImageOptional: imageOptional, Switches: switches}
+	return dockerargs.Parser{LookupEnv: a.lookupEnv, ReadFile: readEnvironment, ImageOptional: imageOptional, Switches: switches}
+}
+
+// readEnvironment reads an --env-file, which a shell may have made a pipe (<(command)). A named one that nobody writes
+// to is not waited for.
+func readEnvironment(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := readBounded(f, sandbox.MaxEnvironment)
+	if info, serr := f.Stat(); err == nil && serr == nil && len(data) == 0 && info.Mode()&os.ModeNamedPipe != 0 {
+		err = errors.New("nobody writes to this pipe")
+	}
+	return data, err
 }
 
 // openBackend opens what a command line asks for, else what the environment names, else the native backend.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +68,7 @@ func (a *app) runInvocation(ctx context.Context, inv dockerargs.Invocation) erro
 	if err != nil {
 		return err
 	}
-	res, err := a.execute(ctx, cl, inv)
+	res, lost, err := a.execute(ctx, cl, inv)
 	if cerr := cl.backend.Close(); cerr != nil {
 		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(cerr.Error()))
 	}
@@ -82,10 +84,17 @@ func (a *app) runInvocation(ctx context.Context, inv dockerargs.Invocation) erro
 	} else {
 		a.explain(res, code)
 	}
-	if code == 0 {
+	if lost != nil {
+		fmt.Fprintln(a.stderr, "toolcell: the program's output is not complete: "+escapeText(lost.Error()))
+	}
+	switch {
+	case code != 0:
+		return code
+	case lost != nil:
+		return exitOwn
+	default:
 		return nil
 	}
-	return code
 }
 
 // call is an invocation that met its configuration and its backend.
@@ -129,24 +138,59 @@ func checkRuntime(backend, name string) error {
 	}
 }
 
-// execute runs the program, its output going out as it comes unless the result is wanted as JSON.
-func (a *app) execute(ctx context.Context, cl call, inv dockerargs.Invocation) (sandbox.Result, error) {
+// execute runs the program, its output going out as it comes unless the result is wanted as JSON. lost says why not all
+// of it could be written.
+func (a *app) execute(ctx context.Context, cl call, inv dockerargs.Invocation) (res sandbox.Result, lost, err error) {
 	c := sandbox.Command{Argv: inv.Command, Env: cl.profile.Env, ID: inv.Name}
 	cl.profile.Env = nil // it belongs to this one call
 	if inv.Stdin {
 		c.Stdin = a.stdin
 	}
 	if inv.JSON {
-		return cl.backend.Run(ctx, cl.profile, c)
+		res, err = cl.backend.Run(ctx, cl.profile, c)
+		return res, nil, err
 	}
-	stdout, flushOut := untrusted(a.stdout)
-	stderr, flushErr := untrusted(a.stderr)
+	stdout, stderr := newOutlet(a.stdout), newOutlet(a.stderr)
 	c.Stdout, c.Stderr = stdout, stderr
-	res, err := cl.backend.Run(ctx, cl.profile, c)
+	res, err = cl.backend.Run(ctx, cl.profile, c)
+	return res, cmp.Or(stdout.finish(), stderr.finish()), err
+}
+
+// outlet is what a program's output is written to. It remembers the first write that failed: the program must not
+// notice, the person must.
+type outlet struct {
+	w     io.Writer
+	flush func() error
+
+	mu  sync.Mutex // a writer that blocks may outlive the call
+	err error
+}
+
+func newOutlet(w io.Writer) *outlet {
+	o := &outlet{}
+	o.w, o.flush = untrusted(w)
+	return o
+}
+
+// Write passes p on.
+func (o *outlet) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
 	if err != nil {
-		return res, err
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = cmp.Or(o.err, err)
 	}
-	return res, errors.Join(flushOut(), flushErr())
+	return n, err
+}
+
+// finish writes what is left and returns the first error.
+func (o *outlet) finish() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = o.flush()
+	}
+	return o.err
 }
 
 // untrusted returns what a program's output is written to: w itself, or an escaper when w is a terminal.

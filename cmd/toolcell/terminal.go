@@ -86,6 +86,9 @@ func (e *escaper) Write(p []byte) (int, error) {
 
 // flush writes what an unfinished character left.
 func (e *escaper) flush() error {
+	if len(e.rest) == 0 {
+		return nil
+	}
 	_, err := io.WriteString(e.w, escapeText(string(e.rest)))
 	e.rest = nil
 	return err
