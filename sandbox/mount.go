@@ -187,7 +187,7 @@ func checkTarget(op, target string) error {
 		}
 	}
 	switch target {
-	case "/", "/run", "/tmp", HomeDir:
+	case "/", "/run", "/tmp", "/var/tmp", HomeDir:
 		return Invalid(op, "the target hides %s, which the sandbox makes itself", target)
 	}
 	return nil

@@ -117,12 +117,15 @@ func (k *call) openMounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(mounts) > plan.MaxFDs/2 {
+		return sandbox.Invalid("mounts", "%d mounts, more than %d", len(mounts), plan.MaxFDs/2)
+	}
 	k.interpreters, err = resolveInterpreters(k.profile.Interpreters, k.b.config.Protected)
 	if err != nil {
 		return err
 	}
 	for _, m := range mounts {
-		s, err := openSource(m, k.b.config.Protected)
+		s, err := openSource(m, k.b.protected())
 		if err != nil {
 			return err
 		}
@@ -138,7 +141,7 @@ func (k *call) openMounts(ctx context.Context) error {
 	}
 	slices.SortStableFunc(k.sources, func(a, b *source) int { return strings.Compare(a.mount.Target, b.mount.Target) })
 	if len(k.sources) > plan.MaxFDs/2 {
-		return sandbox.Invalid("mounts", "%d mounts, more than %d", len(k.sources), plan.MaxFDs/2)
+		return sandbox.Invalid("mounts", "%d mounts with the image's own parts, more than %d", len(k.sources), plan.MaxFDs/2)
 	}
 	return k.takeIdentity(ctx)
 }

@@ -17,7 +17,9 @@ const (
 	defaultIDBase  = 1879048192 // 0x70000000: above every range that distributions hand out
 	defaultIDCount = 1 << 20
 	// blockSize is how many host ids one instance takes at a time: its spawners' own, and one for each concurrent call.
-	blockSize       = 1024
+	blockSize = 1024
+	// minIDBase keeps the range away from accounts, listed or not.
+	minIDBase       = 1 << 16
 	defaultStateDir = "/run/toolcell"
 )
 
@@ -42,6 +44,9 @@ func takeBlock(stateDir string, base, count uint32) (*idBlock, error) {
 	}
 	if stateDir == "" {
 		stateDir = defaultStateDir
+	}
+	if base < minIDBase {
+		return nil, unavailable("choose host ids", fmt.Errorf("the range begins at %d, where accounts are", base), "begin at 65536 or above")
 	}
 	if count < blockSize || base > 1<<32-1-count {
 		return nil, unavailable("choose host ids", fmt.Errorf("the range %d+%d is no range of at least %d ids", base, count, blockSize), "configure another range")

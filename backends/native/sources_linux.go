@@ -1,9 +1,11 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +31,11 @@ type source struct {
 	own bool
 	// tree is the detached clone for a root caller.
 	tree *os.File
+}
+
+// protected are the places that no mount may show: the operator's, and the backend's own state.
+func (b *Backend) protected() []string {
+	return append(slices.Clone(b.config.Protected), cmp.Or(b.config.StateDir, defaultStateDir))
 }
 
 func (s *source) close() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -125,7 +126,8 @@ func takeIdentity() error {
 	}
 	// Whether this works is told to the caller (memfdNoexec), whose report says what follows.
 	_ = os.WriteFile(memfdSysctl, []byte("1"), 0)
-	if err := unix.Setgroups(nil); err != nil {
+	// The standard library's sets the groups of every thread, as the two below do with the ids.
+	if err := syscall.Setgroups(nil); err != nil {
 		return err
 	}
 	if err := unix.Setresgid(0, 0, 0); err != nil {

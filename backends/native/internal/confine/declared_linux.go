@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -16,6 +17,9 @@ func (c *compiler) mountDeclared() {
 	c.For(string(sandbox.FSDeclaredWrites))
 	made := map[string]bool{"tmp": true, "dev": true, "etc": true, "proc": true}
 	for _, d := range c.spec.Image.Dirs {
+		made[relative(d)] = true
+	}
+	for _, d := range rootfs.ScratchDirs() {
 		made[relative(d)] = true
 	}
 	for _, m := range c.spec.Mounts {
