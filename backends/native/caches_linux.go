@@ -1,11 +1,14 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/native/internal/confine"
 	"github.com/soulacy/toolcell/backends/native/internal/probe"
@@ -57,7 +60,8 @@ func resolveImage(name string, config Config) (rootfs.Image, error) {
 	target, ok := config.Images[name]
 	switch {
 	case !ok && name == imageHost, target == imageHost:
-		return rootfs.Host()
+		image, err := rootfs.Host()
+		return image, hostError(err)
 	case !ok:
 		return rootfs.Image{}, &sandbox.Error{
 			Kind: sandbox.KindInvalid, Op: "image", Cause: fmt.Errorf("%q is not known, and nothing is ever fetched inside a call", name),
@@ -66,6 +70,18 @@ func resolveImage(name string, config Config) (rootfs.Image, error) {
 	default:
 		return rootfs.Directory(name, target, config.Protected...)
 	}
+}
+
+// hostError says that this machine's own programs could not be looked at.
+func hostError(err error) error {
+	if own := (*sandbox.Error)(nil); err == nil || errors.As(err, &own) {
+		return err
+	}
+	var fix string
+	if errors.Is(err, unix.ENOSYS) {
+		fix = "openat2(2), Linux 5.6, is missing, or filtered away by the sandbox or container that this runs in; user namespaces are then mostly forbidden too"
+	}
+	return unavailable("look at this machine's programs", err, fix)
 }
 
 // showsProtected refuses an image that would show what the operator protects.
