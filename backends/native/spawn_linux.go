@@ -138,7 +138,7 @@ func (l *lane) awaitReady(ctx context.Context) error {
 	var r wire.Reply
 	n, err := l.conn.Read(wire.Bytes(&r))
 	if !stop() {
-		return unavailable("start the spawner", context.Cause(ctx), "")
+		return unavailable("start the spawner", fmt.Errorf("it is not ready: %w", context.Cause(ctx)), notSpawner)
 	}
 	if err != nil || n == 0 {
 		return l.diedAtStart(err)
