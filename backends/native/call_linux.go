@@ -191,7 +191,7 @@ func (k *call) takeGroup() error {
 	}
 	var err error
 	if k.group, err = k.b.cgroups.Acquire(limits); err != nil {
-		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "make the call's cgroup", Guarantee: sandbox.LimitMemory, Cause: err}
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "make the call's cgroup", Guarantee: limitOf(err), Cause: err}
 	}
 	return nil
 }

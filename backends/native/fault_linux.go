@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/backends/native/internal/forked"
 	"github.com/soulacy/toolcell/backends/native/internal/plan"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
@@ -74,5 +75,23 @@ func pseudoStep(step uint32) string {
 		return "make the program's process"
 	default:
 		return "unknown step"
+	}
+}
+
+// limitOf is the guarantee of the controller that an error is about; "" when it is about none.
+func limitOf(err error) sandbox.Guarantee {
+	var e *cgroup.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	switch e.Controller {
+	case cgroup.Memory:
+		return sandbox.LimitMemory
+	case cgroup.PIDs:
+		return sandbox.LimitProcesses
+	case cgroup.CPU:
+		return sandbox.LimitCPU
+	default:
+		return ""
 	}
 }

@@ -65,6 +65,13 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
+	if k.b.memfdNoexec && !l.memfdNoexec {
+		// The report was computed for spawners like the first one.
+		return ending{}, &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: "run", Guarantee: sandbox.FSNoexecScratch,
+			Cause: errors.New("a later spawner could not make memfds unexecutable, as the first one did"), Fix: "open the backend again",
+		}
+	}
 	k.b.amend(k.report, k.profile)
 	messages, err := l.request(&k.request, k.files)
 	if err != nil {

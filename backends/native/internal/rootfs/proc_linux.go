@@ -10,7 +10,8 @@ import (
 // MaskedProc returns the parts of /proc that no sandbox reads, those this kernel has: directories to be covered with
 // an empty one and files to be covered with /dev/null. They are the ones that container engines mask. They tell about
 // the hardware, keys of other users and timing of other processes. When a driver is loaded later, its directory is not
-// in the answer, so ask for each plan; and one that is gone when its turn comes is no error.
+// in the answer, so do not keep it for long. One that is gone when its turn comes is a fault of the plan: the call is
+// refused, and the next one asks again.
 func MaskedProc() (dirs, files []string) {
 	return present("/proc/acpi", "/proc/asound", "/proc/scsi"),
 		present("/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats", "/proc/sched_debug",
