@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/soulacy/toolcell/backends/native/internal/forked"
 	"github.com/soulacy/toolcell/backends/native/internal/plan"
+	"github.com/soulacy/toolcell/backends/native/internal/supervise"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -196,4 +198,14 @@ func TestUserNamespace(t *testing.T) {
 	children, err := os.ReadFile("/proc/" + itoa(p.cmd.Process.Pid) + "/task/" + itoa(p.cmd.Process.Pid) + "/children")
 	require.NoError(t, err)
 	assert.Empty(t, string(children))
+}
+
+// What is left to send is tried again soon, whatever else there is to wait for.
+func TestTimeout(t *testing.T) {
+	s, err := supervise.New(func(*wire.Reply, int) error { return nil })
+	require.NoError(t, err)
+	l := loop{Supervisor: s}
+	assert.Equal(t, -1, l.timeout(), "an event ends the wait")
+	l.backlog = make([]backlogged, 1)
+	assert.Equal(t, int(backlogWait/time.Millisecond), l.timeout())
 }

@@ -9,31 +9,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/supervise"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
-// The sources of an epoll event, in the upper half of its data; the lower half is the call's slot.
+// The sources of events beside the supervisor's.
 const (
-	sourceSocket = iota
+	sourceSocket = supervise.Sources + iota
 	sourceCaller
-	sourceAttention
-	sourceInit
-	sourceOOM
 )
 
 // loop is the spawner: one thread that waits for the caller, for its calls' inits and for the next deadline. Nothing it
 // does can block but the wait itself.
 type loop struct {
-	epoll  int
-	forker *forked.Forker
-	// attention is an eventfd by which an init has its channel read.
-	attention int
-	calls     []*call
-	byID      map[uint64]int
-	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
-	// there may be another one for the call that had it.
-	free, ended []int
+	*supervise.Supervisor
 	// served counts the calls since garbage was collected.
 	served int
 	// backlog holds replies that a stopped caller had no room for.
@@ -48,32 +37,16 @@ type backlogged struct {
 }
 
 func newLoop() (*loop, error) {
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
+	l := &loop{}
+	var err error
+	if l.Supervisor, err = supervise.New(l.send); err != nil {
 		return nil, err
 	}
-	attention, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	forker, err := forked.NewForker()
-	if err != nil {
-		return nil, err
-	}
-	l := &loop{epoll: ep, forker: forker, attention: attention, byID: make(map[uint64]int)}
-	if err := l.watch(attention, sourceAttention, 0); err != nil {
-		return nil, err
-	}
-	if err := l.watch(wire.SocketFD, sourceSocket, 0); err != nil {
+	if err := l.Watch(wire.SocketFD, sourceSocket); err != nil {
 		return nil, err
 	}
 	// The end of the caller's socket may be kept from us by a process that the caller forked; its own end cannot.
-	return l, l.watch(wire.CallerFD, sourceCaller, 0)
-}
-
-func (l *loop) watch(fd, source, slot int) error {
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(slot), Pad: int32(source)}
-	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &ev)
+	return l, l.Watch(wire.CallerFD, sourceCaller)
 }
 
 // run serves until the caller is gone. The process then ends, and its namespace with it.
@@ -84,34 +57,38 @@ func (l *loop) run() error {
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
-		for _, ev := range events[:max(n, 0)] {
-			if err := l.handle(int(ev.Pad), int(ev.Fd)); errors.Is(err, io.EOF) {
+		for i := range events[:max(n, 0)] {
+			if err := l.handle(&events[i]); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
 				return err
 			}
 		}
-		l.free, l.ended = append(l.free, l.ended...), l.ended[:0]
+		l.Settle()
 		if err := l.flush(); err != nil {
 			return err
 		}
-		l.expire(time.Now())
+		l.Expire(time.Now())
 	}
 }
 
-// attentive is how long a wait keeps the thread to itself before it tells the Go scheduler that it waits.
-const attentive = 10 // ms
+const (
+	// attentive is how long a wait keeps the thread to itself before it tells the Go scheduler that it waits.
+	attentive = 10 // ms
+	// backlogWait is how soon a caller without room is tried again.
+	backlogWait = 20 * time.Millisecond
+)
 
 // wait waits for events or the next deadline. Telling the scheduler that a thread may block costs more than what a call
 // has to do here, since its monitor then wakes up on another CPU, so the first moment is waited without: nothing else
 // in this process wants to run. After it, the wait is an ordinary one.
 func (l *loop) wait(events []unix.EpollEvent) (int, error) {
-	timeout := l.timeout(time.Now())
+	timeout := l.timeout()
 	first := attentive
 	if timeout >= 0 && timeout < first {
 		first = timeout
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])),
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.FD()), uintptr(unsafe.Pointer(&events[0])),
 		uintptr(len(events)), uintptr(first), 0, 0)
 	if errno != 0 {
 		return 0, errno
@@ -120,7 +97,19 @@ func (l *loop) wait(events []unix.EpollEvent) (int, error) {
 		return int(n), nil
 	}
 	l.collect()
-	return unix.EpollWait(l.epoll, events, l.timeout(time.Now()))
+	return unix.EpollWait(l.FD(), events, l.timeout())
+}
+
+// timeout is how long to wait for events, in milliseconds; -1 is for ever.
+func (l *loop) timeout() int {
+	d := l.Timeout(time.Now())
+	if len(l.backlog) > 0 && (d == supervise.Never || d > backlogWait) {
+		d = backlogWait
+	}
+	if d == supervise.Never {
+		return -1
+	}
+	return int((d + time.Millisecond - 1) / time.Millisecond) // rounded up: waking a fraction early would only spin
 }
 
 // garbageCalls is after how many calls an idle loop collects garbage: some hundred kilobytes.
@@ -128,51 +117,23 @@ const garbageCalls = 100
 
 // collect keeps the heap small while there is nothing to do.
 func (l *loop) collect() {
-	if l.served >= garbageCalls && len(l.byID) == 0 {
+	if l.served >= garbageCalls && !l.Busy() {
 		l.served = 0
 		runtime.GC()
-		keepHeapFromForks(l.forker)
+		l.KeepHeapFromForks()
 	}
 }
 
-// handle serves one event. A call that ended while earlier events of the same batch were served has no slot any more.
-func (l *loop) handle(source, slot int) error {
-	switch source {
+// handle serves one event.
+func (l *loop) handle(ev *unix.EpollEvent) error {
+	switch supervise.Source(ev) {
 	case sourceSocket:
 		return l.receive()
 	case sourceCaller:
 		return io.EOF
-	case sourceAttention:
-		return l.attend()
-	}
-	c := l.calls[slot]
-	if c == nil {
-		return nil
-	}
-	switch source {
-	case sourceInit:
-		return l.finish(slot, c)
 	default:
-		l.unwatch(&c.oom)
-		return l.kill(c, wire.CauseOOM)
+		return l.Handle(ev)
 	}
-}
-
-// attend reads the channels of all calls, since one of their inits asked for it.
-func (l *loop) attend() error {
-	var count [8]byte
-	if _, err := unix.Read(l.attention, count[:]); err != nil && !errors.Is(err, unix.EAGAIN) {
-		return err
-	}
-	for _, c := range l.calls {
-		if c == nil || c.channel < 0 {
-			continue
-		}
-		if err := l.readRecords(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // receive takes one request from the caller.
@@ -191,14 +152,13 @@ func (l *loop) receive() error {
 	if err != nil {
 		return err
 	}
+	defer closeAll(fds)
 	var req wire.Request
 	if err := wire.Parse(&req, l.buf[:n]); err != nil {
-		closeAll(fds)
 		return err
 	}
 	if flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 {
-		closeAll(fds)
-		return l.refuse(req.ID, wire.StepFork, unix.EMFILE)
+		return l.Refuse(req.ID, wire.StepFork, unix.EMFILE)
 	}
 	return l.serve(&req, fds)
 }
@@ -226,24 +186,25 @@ func (l *loop) serve(req *wire.Request, fds []int) error {
 	switch req.Kind {
 	case wire.RequestRun:
 		l.served++
-		return l.start(req, fds)
+		return l.Start(req, fds)
 	case wire.RequestKill:
-		closeAll(fds)
-		if slot, ok := l.byID[req.ID]; ok {
-			return l.kill(l.calls[slot], wire.CauseKilled)
-		}
-		return nil // it has ended in the meantime
+		return l.Kill(req.ID)
 	case wire.RequestUserNS:
 		return l.userNS(req, fds)
 	default:
-		closeAll(fds)
 		return unix.EPROTO
 	}
 }
 
-// refuse answers a request that did not even fork.
-func (l *loop) refuse(id uint64, step uint32, err error) error {
-	return l.send(&wire.Reply{Kind: wire.ReplyDone, ID: id, Faulted: true, BySpawner: true, Step: step, Errno: uint32(errnoOf(err))}, -1)
+// userNS serves a RequestUserNS. The caller uses the namespace to id-map a mount, which needs no process in it.
+func (l *loop) userNS(req *wire.Request, fds []int) error {
+	fd, err := l.UserNS(req, fds)
+	r := wire.Reply{Kind: wire.ReplyUserNS, ID: req.ID}
+	if err != nil {
+		r.Faulted, r.BySpawner, r.Step, r.Errno = true, true, wire.StepMaps, uint32(supervise.Errno(err))
+		fd = -1
+	}
+	return l.send(&r, fd)
 }
 
 // send sends a reply and takes over fd, which is -1 for none. A caller without room for it is no reason to wait.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/native/internal/supervise"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -78,7 +79,7 @@ func run() int {
 	if err != nil {
 		return report(&stepError{step: wire.StepLoop, err: err})
 	}
-	keepHeapFromForks(l.forker)
+	l.KeepHeapFromForks()
 	ready := wire.Reply{Kind: wire.ReplyReady, MemfdNoexec: memfdNoexec()}
 	if err := l.send(&ready, -1); err != nil {
 		return 1
@@ -92,7 +93,7 @@ func run() int {
 
 // report tells the caller which step of the start failed, and ends.
 func report(err *stepError) int {
-	r := wire.Reply{Kind: wire.ReplyFault, Faulted: true, Step: err.step, Errno: uint32(errnoOf(err.err))}
+	r := wire.Reply{Kind: wire.ReplyFault, Faulted: true, Step: err.step, Errno: uint32(supervise.Errno(err.err))}
 	if e := unix.Sendto(wire.SocketFD, wire.Bytes(&r), unix.MSG_NOSIGNAL, nil); e != nil {
 		return 2
 	}

@@ -1,7 +1,6 @@
 package spawner
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -23,14 +22,6 @@ type stepError struct {
 
 // Error returns the cause.
 func (e *stepError) Error() string { return fmt.Sprintf("step %d: %v", e.step, e.err) }
-
-func errnoOf(err error) unix.Errno {
-	var e unix.Errno
-	if errors.As(err, &e) {
-		return e
-	}
-	return 0
-}
 
 // prepare makes the fresh process a spawner: it takes the greeting, gives up what it does not need and gets a /proc of
 // its own process namespace, which it needs to write its children's identity maps.

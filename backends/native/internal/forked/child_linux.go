@@ -15,6 +15,8 @@ const (
 	maxFD    = uintptr(^uint32(0))
 	echild   = 10
 	wnohang  = 1
+	// clockMonotonic is CLOCK_MONOTONIC (clock_gettime(2)).
+	clockMonotonic = 1
 	// rusageChildren is RUSAGE_CHILDREN (getrusage(2)).
 	rusageChildren = ^uintptr(0)
 )
@@ -41,7 +43,7 @@ func run(r *Request) {
 			fault(plan.ChannelFD, uint32(i), errno)
 		}
 	}
-	reap(start(program))
+	reap(start(program), r.Lifetime)
 }
 
 // placeDescriptors brings the request's descriptors to plan.ChannelFD and the places behind it, and closes everything
@@ -261,11 +263,15 @@ func start(base unsafe.Pointer) uintptr {
 //
 //go:nosplit
 //go:norace
-func reap(program uintptr) {
+func reap(program uintptr, lifetime int64) {
 	var rec Record
+	var end int64
+	if lifetime > 0 {
+		end = monotonic() + lifetime
+	}
 	for {
 		var status uint32
-		pid, _, errno := syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
+		pid, errno := await(&status, end)
 		if errno == echild {
 			exit(0)
 		}
@@ -280,6 +286,43 @@ func reap(program uintptr) {
 		}
 		program = 0 // no process any more, should an orphan get its pid
 	}
+}
+
+// await waits for a child's end, and at the time end, unless that is 0, ends the process: whoever forked it has not
+// killed it, being stopped perhaps. SIGCHLD is blocked, so it waits to be taken also when a child ends between the two
+// calls (sigtimedwait(2)).
+//
+//go:nosplit
+//go:norace
+func await(status *uint32, end int64) (pid uintptr, errno syscall.Errno) {
+	if end == 0 {
+		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), 0, 0, 0, 0)
+		return pid, errno
+	}
+	for {
+		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), wnohang, 0, 0, 0)
+		if errno != 0 || pid != 0 {
+			return pid, errno
+		}
+		left := end - monotonic()
+		if left <= 0 {
+			exit(ExpiredExit)
+		}
+		set := uint64(1) << (uint(syscall.SIGCHLD) - 1)
+		ts := syscall.Timespec{Sec: left / 1e9, Nsec: left % 1e9}
+		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0,
+			uintptr(unsafe.Pointer(&ts)), sigsetSize, 0, 0)
+	}
+}
+
+// monotonic reads CLOCK_MONOTONIC, in nanoseconds.
+//
+//go:nosplit
+//go:norace
+func monotonic() int64 {
+	var ts syscall.Timespec
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&ts)), 0, 0, 0, 0)
+	return ts.Sec*1e9 + ts.Nsec
 }
 
 // survivors reaps what has ended and reports 1 when anything is left.

@@ -62,3 +62,6 @@ const (
 	// StepStart: execve of the program.
 	StepStart
 )
+
+// ExpiredExit is the exit status of a child whose [Request.Lifetime] was over.
+const ExpiredExit = 0x7e

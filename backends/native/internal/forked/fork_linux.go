@@ -16,6 +16,8 @@ type Request struct {
 	FDs [plan.MaxFDs]int32
 	// N is how many of them are used; at least four.
 	N int
+	// Lifetime is after how many nanoseconds from the program's start the child ends by itself; 0 is never.
+	Lifetime int64
 }
 
 // cloneArgs is struct clone_args (linux/sched.h) in its first version, CLONE_ARGS_SIZE_VER0.

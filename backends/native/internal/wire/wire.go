@@ -25,7 +25,7 @@ const (
 )
 
 // version changes with every change of the messages or of the plan's encoding.
-const version = 1
+const version = 2
 
 // magic opens a Hello. A process that finds it waiting on SocketFD is a spawner; nothing else makes it one.
 var magic = [16]byte{'t', 'o', 'o', 'l', 'c', 'e', 'l', 'l', ' ', 's', 'p', 'a', 'w', 'n', 'e', 'r'}
@@ -78,8 +78,9 @@ type Request struct {
 	InsideUID, InsideGID, OutsideUID, OutsideGID uint32
 	// Namespaces are the clone flags.
 	Namespaces uint64
-	// Timeout and CPU bound the call, in nanoseconds.
-	Timeout, CPU int64
+	// Timeout and CPU bound the call, in nanoseconds. Lifetime is after how many init ends by itself, should nobody be
+	// there to kill it; 0 is never.
+	Timeout, CPU, Lifetime int64
 	// Sent is when the request was sent, in nanoseconds of CLOCK_MONOTONIC, which both ends share.
 	Sent int64
 }

@@ -1,4 +1,4 @@
-package spawner
+package supervise
 
 import (
 	"errors"
@@ -29,35 +29,31 @@ type call struct {
 	reply wire.Reply
 }
 
-// start serves a RequestRun. It takes over fds.
-func (l *loop) start(req *wire.Request, fds []int) error {
+// Start serves a RequestRun: it forks the sandbox's init and watches it from then on. What keeps the call from being
+// made is told like its end; an error is the supervisor's own. The descriptors stay the caller's.
+func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1, budget: time.Duration(req.CPU)}
 	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID, Waited: monotonic() - req.Sent}
 	rest, err := c.takeOwn(req.Flags, fds)
-	if err != nil {
-		closeAll(fds)
-		return l.refuse(req.ID, wire.StepFork, err)
+	if err == nil {
+		err = s.fork(c, req, rest)
 	}
-	err = l.fork(c, req, rest)
 	if err != nil {
-		closeAll(rest)
 		c.close()
-		return l.refuse(req.ID, wire.StepFork, err)
+		return s.Refuse(req.ID, wire.StepFork, err)
 	}
-	// First of all, since init waits for it.
-	err = c.identify(req)
-	closeAll(rest)
+	err = c.identify(req) // first of all, since init waits for it
 	now := time.Now()
 	c.deadline = now.Add(time.Duration(req.Timeout))
 	c.checkCPU = now.Add(c.nextCheck(0))
-	slot, watched := l.add(c)
+	slot, watched := s.add(c)
 	if watched != nil {
-		return l.abandon(slot, c, watched)
+		return s.abandon(slot, c, watched)
 	}
 	if err != nil {
 		c.reply.Faulted, c.reply.BySpawner = true, true
-		c.reply.Step, c.reply.Errno = wire.StepMaps, uint32(errnoOf(err))
-		return l.kill(c, wire.CauseNone)
+		c.reply.Step, c.reply.Errno = wire.StepMaps, uint32(Errno(err))
+		return s.kill(c, wire.CauseNone)
 	}
 	return nil
 }
@@ -71,44 +67,43 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// takeOwn keeps the descriptors that are for the spawner and returns the rest, which is for init.
+// takeOwn keeps the descriptors that are for the supervisor, as its own, and returns the rest, which is for init.
 func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
-	own := 0
-	for _, f := range []uint32{wire.FlagCPUFile, wire.FlagOOMEvent} {
-		if flags&f != 0 {
-			own++
-		}
-	}
-	if len(fds) < 2+own || len(fds)-own+2 > plan.MaxFDs {
-		return nil, unix.EINVAL
-	}
-	next := 2
+	var own []*int
 	if flags&wire.FlagCPUFile != 0 {
-		c.cpuFile = fds[next]
-		next++
+		own = append(own, &c.cpuFile)
 	}
 	if flags&wire.FlagOOMEvent != 0 {
-		c.oom = fds[next]
-		next++
+		own = append(own, &c.oom)
 	}
-	return append(fds[:2:2], fds[next:]...), nil
+	if len(fds) < 2+len(own) || len(fds)-len(own)+2 > plan.MaxFDs {
+		return nil, unix.EINVAL
+	}
+	for i, to := range own {
+		fd, err := unix.FcntlInt(uintptr(fds[2+i]), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		*to = fd
+	}
+	return append(fds[:2:2], fds[2+len(own):]...), nil
 }
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.
-func (l *loop) fork(c *call, req *wire.Request, fds []int) error {
+func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	c.channel = pair[0]
 	var fr forked.Request
-	fr.Flags = req.Namespaces
-	fr.FDs[0], fr.FDs[1] = int32(pair[1]), int32(l.attention)
+	fr.Flags, fr.Lifetime = req.Namespaces, req.Lifetime
+	fr.FDs[0], fr.FDs[1] = int32(pair[1]), int32(s.attention)
 	for i, fd := range fds {
 		fr.FDs[2+i] = int32(fd)
 	}
 	fr.N = 2 + len(fds)
-	pid, pidfd, errno := l.forker.Fork(&fr)
+	pid, pidfd, errno := s.forker.Fork(&fr)
 	_ = unix.Close(pair[1]) // init has its own
 	if errno != 0 {
 		return errno
@@ -149,44 +144,44 @@ func (c *call) holdMounts(proc int) {
 }
 
 // add gives the call a slot and watches it. Its channel is not watched: it is read when init has ended, or asks for it.
-func (l *loop) add(c *call) (slot int, err error) {
-	slot = len(l.calls)
-	if n := len(l.free); n > 0 {
-		slot, l.free = l.free[n-1], l.free[:n-1]
-		l.calls[slot] = c
+func (s *Supervisor) add(c *call) (slot int, err error) {
+	slot = len(s.calls)
+	if n := len(s.free); n > 0 {
+		slot, s.free = s.free[n-1], s.free[:n-1]
+		s.calls[slot] = c
 	} else {
-		l.calls = append(l.calls, c)
+		s.calls = append(s.calls, c)
 	}
-	l.byID[c.id] = slot
-	err = l.watch(c.pidfd, sourceInit, slot)
+	s.byID[c.id] = slot
+	err = s.watch(c.pidfd, sourceInit, slot)
 	if err == nil && c.oom >= 0 {
-		err = l.watch(c.oom, sourceOOM, slot)
+		err = s.watch(c.oom, sourceOOM, slot)
 	}
 	return slot, err
 }
 
 // abandon ends a call that cannot be watched, as when somebody with the same uid has used up its epoll watches. The
 // others go on.
-func (l *loop) abandon(slot int, c *call, cause error) error {
-	if err := l.kill(c, wire.CauseNone); err != nil {
+func (s *Supervisor) abandon(slot int, c *call, cause error) error {
+	if err := s.kill(c, wire.CauseNone); err != nil {
 		return err
 	}
 	if _, err := unix.Wait4(c.pid, nil, unix.WALL, nil); err != nil {
 		return err
 	}
-	l.forget(slot, c)
+	s.forget(slot, c)
 	c.closeMounts()
-	return l.refuse(c.id, wire.StepFork, cause)
+	return s.Refuse(c.id, wire.StepFork, cause)
 }
 
 // forget takes an ended call out of the loop.
-func (l *loop) forget(slot int, c *call) {
-	l.unwatch(&c.pidfd)
-	l.unwatch(&c.oom)
+func (s *Supervisor) forget(slot int, c *call) {
+	s.unwatch(&c.pidfd)
+	s.unwatch(&c.oom)
 	c.close()
-	l.calls[slot] = nil
-	l.ended = append(l.ended, slot)
-	delete(l.byID, c.id)
+	s.calls[slot] = nil
+	s.ended = append(s.ended, slot)
+	delete(s.byID, c.id)
 }
 
 // closeMounts lets go of the mount namespace where no reply takes it along.
@@ -199,9 +194,9 @@ func (c *call) closeMounts() {
 
 // unwatch takes a descriptor out of the epoll set and closes it. Closing alone would not do: the set knows open files,
 // not descriptors (epoll(7)), and the caller has the out-of-memory event open too, a child just forked even all of them.
-func (l *loop) unwatch(fd *int) {
+func (s *Supervisor) unwatch(fd *int) {
 	if *fd >= 0 {
-		_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, *fd, nil) // only ENOENT, of one that was never watched
+		_ = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_DEL, *fd, nil) // only ENOENT, of one that was never watched
 		_ = unix.Close(*fd)
 		*fd = -1
 	}
@@ -209,7 +204,7 @@ func (l *loop) unwatch(fd *int) {
 
 // readRecords takes what init has reported. When the program has ended and others have not, the caller is told, since
 // it decides how long to wait for their output.
-func (l *loop) readRecords(c *call) error {
+func (s *Supervisor) readRecords(c *call) error {
 	for {
 		var rec forked.Record
 		buf := unsafe.Slice((*byte)(unsafe.Pointer(&rec)), forked.RecordSize)
@@ -225,13 +220,13 @@ func (l *loop) readRecords(c *call) error {
 			c.channel = -1
 			return nil
 		}
-		if err := l.take(c, &rec); err != nil {
+		if err := s.take(c, &rec); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *loop) take(c *call, rec *forked.Record) error {
+func (s *Supervisor) take(c *call, rec *forked.Record) error {
 	switch rec.Kind {
 	case forked.RecordStarted:
 		c.reply.Started = true
@@ -244,7 +239,7 @@ func (l *loop) take(c *call, rec *forked.Record) error {
 		if rec.Survivors != 0 {
 			r := c.reply
 			r.Kind = wire.ReplyExited
-			return l.send(&r, -1)
+			return s.tell(&r, -1)
 		}
 	}
 	return nil
@@ -252,9 +247,9 @@ func (l *loop) take(c *call, rec *forked.Record) error {
 
 // finish reaps an init that has ended and tells the caller. With init its whole process namespace is gone:
 // zap_pid_ns_processes() in kernel/pid_namespace.c waits for every process before init can be reaped.
-func (l *loop) finish(slot int, c *call) error {
+func (s *Supervisor) finish(slot int, c *call) error {
 	if c.channel >= 0 {
-		if err := l.readRecords(c); err != nil {
+		if err := s.readRecords(c); err != nil {
 			return err
 		}
 	}
@@ -264,15 +259,18 @@ func (l *loop) finish(slot int, c *call) error {
 		return err
 	}
 	c.reply.InitStatus = uint32(status)
-	l.forget(slot, c)
-	return l.send(&c.reply, c.mounts)
+	if c.reply.Cause == wire.CauseNone && !c.reply.Exited && !c.reply.Faulted && status.Exited() && status.ExitStatus() == forked.ExpiredExit {
+		c.reply.Cause = wire.CauseTimeout // its own clock was first
+	}
+	s.forget(slot, c)
+	return s.tell(&c.reply, c.mounts)
 }
 
 // kill kills init, and with it everything in its process namespace. The first cause is the one that counts; a program
 // that has ended already was not killed by a limit.
-func (l *loop) kill(c *call, cause wire.Cause) error {
+func (s *Supervisor) kill(c *call, cause wire.Cause) error {
 	if c.channel >= 0 {
-		if err := l.readRecords(c); err != nil { // perhaps it has ended by itself just now
+		if err := s.readRecords(c); err != nil { // perhaps it has ended by itself just now
 			return err
 		}
 	}

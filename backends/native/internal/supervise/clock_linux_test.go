@@ -1,4 +1,4 @@
-package spawner
+package supervise
 
 import (
 	"math"
@@ -85,23 +85,20 @@ func TestTimeout(t *testing.T) {
 		return &call{deadline: now.Add(deadline), checkCPU: now.Add(check)}
 	}
 	for name, tt := range map[string]struct {
-		loop loop
-		want int
+		calls []*call
+		want  time.Duration
 	}{
-		"nothing to wait for":      {loop{}, never},
-		"ended calls only":         {loop{calls: []*call{nil, nil}}, never},
-		"a deadline":               {loop{calls: []*call{nil, at(time.Second, time.Minute)}}, 1000},
-		"a CPU check":              {loop{calls: []*call{at(time.Minute, time.Second)}}, 1000},
-		"the earliest":             {loop{calls: []*call{at(9*time.Second, time.Minute), at(7*time.Second, time.Minute)}}, 7000},
-		"rounded up":               {loop{calls: []*call{at(time.Microsecond, time.Minute)}}, 1},
-		"past":                     {loop{calls: []*call{at(-time.Minute, time.Minute)}}, 0},
-		"far away":                 {loop{calls: []*call{at(100*24*time.Hour, math.MaxInt64)}}, int(longest / time.Millisecond)},
-		"an unsent reply":          {loop{backlog: make([]backlogged, 1)}, int(backlogWait / time.Millisecond)},
-		"a reply and a deadline":   {loop{backlog: make([]backlogged, 1), calls: []*call{at(time.Millisecond, time.Hour)}}, 1},
-		"a reply before the clock": {loop{backlog: make([]backlogged, 1), calls: []*call{at(time.Hour, time.Hour)}}, int(backlogWait / time.Millisecond)},
+		"nothing to wait for": {nil, Never},
+		"ended calls only":    {[]*call{nil, nil}, Never},
+		"a deadline":          {[]*call{nil, at(time.Second, time.Minute)}, time.Second},
+		"a CPU check":         {[]*call{at(time.Minute, time.Second)}, time.Second},
+		"the earliest":        {[]*call{at(9*time.Second, time.Minute), at(7*time.Second, time.Minute)}, 7 * time.Second},
+		"past":                {[]*call{at(-time.Minute, time.Minute)}, 0},
+		"far away":            {[]*call{at(100*24*time.Hour, math.MaxInt64)}, longest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tt.want, tt.loop.timeout(now))
+			s := Supervisor{calls: tt.calls}
+			assert.Equal(t, tt.want, s.Timeout(now))
 		})
 	}
 	assert.LessOrEqual(t, int(longest/time.Millisecond), math.MaxInt32, "epoll_wait takes an int")
@@ -113,7 +110,7 @@ func TestSamplerAddsUpATree(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	pid := cmd.Process.Pid
 	var s cpuSampler
-	eventually(t, "the child of the shell is seen at work", func() bool { return s.sample(pid) >= 3*clockTick })
+	require.Eventually(t, func() bool { return s.sample(pid) >= 3*clockTick }, 20*time.Second, 10*time.Millisecond, "the child of the shell is seen at work")
 	tree := below(processes(), pid)
 	assert.Len(t, tree, 2)
 	for _, p := range tree {

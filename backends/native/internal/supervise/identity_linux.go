@@ -1,4 +1,4 @@
-package spawner
+package supervise
 
 import (
 	"fmt"
@@ -53,23 +53,12 @@ func writeAt(dir int, name string, data []byte) error {
 	return err
 }
 
-// userNS serves a RequestUserNS: it makes a namespace with the request's map and sends it. The request brings a plan
-// that only waits. The caller uses the namespace to id-map a mount, which needs no process in it.
-func (l *loop) userNS(req *wire.Request, fds []int) error {
-	fd, err := l.newUserNS(req, fds)
-	closeAll(fds)
-	r := wire.Reply{Kind: wire.ReplyUserNS, ID: req.ID}
-	if err != nil {
-		r.Faulted, r.BySpawner, r.Step, r.Errno = true, true, wire.StepMaps, uint32(errnoOf(err))
-		fd = -1
-	}
-	return l.send(&r, fd)
-}
-
-func (l *loop) newUserNS(req *wire.Request, fds []int) (int, error) {
+// UserNS serves a RequestUserNS: it makes a user namespace with the request's map and returns a descriptor of it. The
+// request brings a plan that only waits; no process is left in the namespace.
+func (s *Supervisor) UserNS(req *wire.Request, fds []int) (int, error) {
 	c := call{cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1}
 	defer c.close()
-	if err := l.fork(&c, req, fds); err != nil {
+	if err := s.fork(&c, req, fds); err != nil {
 		return -1, err
 	}
 	defer func() {

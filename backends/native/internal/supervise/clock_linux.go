@@ -1,4 +1,4 @@
-package spawner
+package supervise
 
 import (
 	"bytes"
@@ -16,18 +16,16 @@ const (
 	// minCheck bounds how often CPU usage is read, and so how far a call may exceed its budget: by this much on every
 	// core it has.
 	minCheck = 10 * time.Millisecond
-	// backlogWait is how soon a caller without room is tried again.
-	backlogWait = 20 * time.Millisecond
 	// longest is the longest wait for a time that is far away; epoll_wait(2) takes an int of milliseconds.
 	longest = time.Hour
-	// never is a wait that ends by an event only.
-	never = -1
+	// Never is a wait that ends by an event only.
+	Never time.Duration = -1
 )
 
-// timeout is how long to wait for events, in milliseconds: until the next deadline or CPU check.
-func (l *loop) timeout(now time.Time) int {
+// Timeout is how long to wait for events: until the next deadline or CPU check, or [Never].
+func (s *Supervisor) Timeout(now time.Time) time.Duration {
 	var next time.Time
-	for _, c := range l.calls {
+	for _, c := range s.calls {
 		if c == nil {
 			continue
 		}
@@ -37,30 +35,26 @@ func (l *loop) timeout(now time.Time) int {
 			}
 		}
 	}
-	if len(l.backlog) > 0 && (next.IsZero() || next.After(now.Add(backlogWait))) {
-		next = now.Add(backlogWait)
-	}
 	if next.IsZero() {
-		return never
+		return Never
 	}
-	// Rounded up: waking a fraction early would only spin.
-	return int(max(0, (min(next.Sub(now), longest)+time.Millisecond-1)/time.Millisecond))
+	return max(0, min(next.Sub(now), longest))
 }
 
-// expire kills what has reached its deadline or used up its CPU time.
-func (l *loop) expire(now time.Time) {
-	for _, c := range l.calls {
+// Expire kills what has reached its deadline or used up its CPU time.
+func (s *Supervisor) Expire(now time.Time) {
+	for _, c := range s.calls {
 		if c == nil {
 			continue
 		}
 		if !now.Before(c.deadline) {
 			c.deadline = now.Add(time.Second) // killed again should the first try not do
-			_ = l.kill(c, wire.CauseTimeout)  // an error leaves the next try
+			_ = s.kill(c, wire.CauseTimeout)  // an error leaves the next try
 		}
 		if !now.Before(c.checkCPU) {
 			used := c.cpuUsed()
 			if used >= c.budget {
-				_ = l.kill(c, wire.CauseCPU)
+				_ = s.kill(c, wire.CauseCPU)
 			}
 			c.checkCPU = now.Add(c.nextCheck(used))
 		}

@@ -1,0 +1,136 @@
+package supervise
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// The sources of an epoll event, in the upper half of its data; the lower half is the call's slot. A supervisor's owner
+// may have it watch descriptors of its own, with sources from [Sources] on.
+const (
+	sourceAttention = iota
+	sourceInit
+	sourceOOM
+	Sources
+)
+
+// Supervisor makes sandboxes and watches them. Nothing it does can block; it is used by one goroutine at a time, and
+// forked from by one thread only (see [forked.Forker]).
+type Supervisor struct {
+	epoll  int
+	forker *forked.Forker
+	// attention is an eventfd by which an init has its channel read.
+	attention int
+	tell      Tell
+	calls     []*call
+	byID      map[uint64]int
+	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
+	// there may be another one for the call that had it.
+	free, ended []int
+}
+
+// Tell passes on what is to be said about a call. mounts, unless it is -1, is a descriptor of its mount namespace, which
+// Tell takes over. An error of Tell ends the supervisor's work: it comes back from whatever was to be told.
+type Tell func(r *wire.Reply, mounts int) error
+
+// New returns a supervisor that tells by tell.
+func New(tell Tell) (*Supervisor, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	attention, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	forker, err := forked.NewForker()
+	if err != nil {
+		return nil, err
+	}
+	s := &Supervisor{epoll: ep, forker: forker, attention: attention, tell: tell, byID: make(map[uint64]int)}
+	return s, s.watch(attention, sourceAttention, 0)
+}
+
+// FD is the epoll descriptor that all events come by. It stays the supervisor's.
+func (s *Supervisor) FD() int { return s.epoll }
+
+// Watch has events of another descriptor come with the rest. source is [Sources] or above.
+func (s *Supervisor) Watch(fd, source int) error { return s.watch(fd, source, 0) }
+
+// Busy reports whether there is any call.
+func (s *Supervisor) Busy() bool { return len(s.byID) > 0 }
+
+// Source is where an event comes from.
+func Source(ev *unix.EpollEvent) int { return int(ev.Pad) }
+
+func (s *Supervisor) watch(fd, source, slot int) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(slot), Pad: int32(source)}
+	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &ev)
+}
+
+// Handle serves one event of the supervisor's own sources. A call that ended while earlier events of the same batch were
+// served has no slot any more.
+func (s *Supervisor) Handle(ev *unix.EpollEvent) error {
+	source, slot := Source(ev), int(ev.Fd)
+	if source == sourceAttention {
+		return s.attend()
+	}
+	c := s.calls[slot]
+	if c == nil {
+		return nil
+	}
+	if source == sourceInit {
+		return s.finish(slot, c)
+	}
+	s.unwatch(&c.oom)
+	return s.kill(c, wire.CauseOOM)
+}
+
+// Settle comes after a batch of events has been served: from here on no event can be about a call that has ended.
+func (s *Supervisor) Settle() { s.free, s.ended = append(s.free, s.ended...), s.ended[:0] }
+
+// attend reads the channels of all calls, since one of their inits asked for it.
+func (s *Supervisor) attend() error {
+	var count [8]byte
+	if _, err := unix.Read(s.attention, count[:]); err != nil && !errors.Is(err, unix.EAGAIN) {
+		return err
+	}
+	for _, c := range s.calls {
+		if c == nil || c.channel < 0 {
+			continue
+		}
+		if err := s.readRecords(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Kill kills a call. One that is not there has ended in the meantime.
+func (s *Supervisor) Kill(id uint64) error {
+	if slot, ok := s.byID[id]; ok {
+		return s.kill(s.calls[slot], wire.CauseKilled)
+	}
+	return nil
+}
+
+// Refuse tells that a request did not even fork.
+func (s *Supervisor) Refuse(id uint64, step uint32, err error) error {
+	return s.tell(&wire.Reply{Kind: wire.ReplyDone, ID: id, Faulted: true, BySpawner: true, Step: step, Errno: uint32(Errno(err))}, -1)
+}
+
+// KeepHeapFromForks keeps as much of the process's memory as it can out of the children; see the memory file.
+func (s *Supervisor) KeepHeapFromForks() { keepHeapFromForks(s.forker) }
+
+// Errno is the errno that an error wraps, or 0.
+func Errno(err error) unix.Errno {
+	var e unix.Errno
+	if errors.As(err, &e) {
+		return e
+	}
+	return 0
+}
