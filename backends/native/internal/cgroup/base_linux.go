@@ -27,7 +27,7 @@ func (m *Manager) enterV2(h *hierarchy, parent string) error {
 	}
 	var errs []error
 	for _, base := range bases {
-		err := m.settle(h, base)
+		err := m.settleIn(h, base)
 		if err == nil {
 			return nil
 		}

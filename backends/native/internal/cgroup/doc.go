@@ -22,10 +22,13 @@
 // # Version 2
 //
 // Controllers must be enabled in the parent's cgroup.subtree_control, which the kernel allows only where no process
-// lives ("no internal processes", cgroups(7)). The caller is never moved. The parent is the configured one, or the
-// process's own cgroup if it will do, or the nearest ancestor that systemd marked as delegated, or else a transient
-// scope that systemd is asked to make around the spawner. In the last case [Manager.PlaceSpawner] has to come before
-// the first [Manager.Acquire].
+// lives ("no internal processes", cgroups(7)). The parent is the configured one, or the process's own cgroup if it will
+// do, or the nearest ancestor that systemd marked as delegated, or else a transient scope that systemd is asked to make
+// around the spawner. In the last case [Manager.PlaceSpawner] has to come before the first [Manager.Acquire].
+//
+// The caller stays where it is, with one exception: it lives in a cgroup that systemd marked as delegated, such as a
+// service with Delegate=yes. Then everything in there is moved to main/ below it, as systemd asks of such a service
+// (with DelegateSubgroup=, systemd 254, the service starts there).
 //
 // # Limitations
 //

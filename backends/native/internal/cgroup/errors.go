@@ -2,7 +2,9 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 )
@@ -45,12 +47,20 @@ func (e *Error) Unwrap() error { return e.Cause }
 const (
 	fixReadOnly = "mount the cgroup file system read-write, or waive the limits"
 	fixUnseen   = "mount this process's cgroup hierarchies read-write where it can see them, or waive the limits"
-	fixRights   = "run under a delegated cgroup (a service with Delegate=yes, or systemd-run --user --scope -p Delegate=yes), or waive the limits"
 	fixParent   = "name an existing cgroup directory as the parent"
-	fixBusy     = "give the service Delegate=yes and DelegateSubgroup=main, or name a cgroup without processes of its own as the parent"
+	fixBusy     = "run it as a service with Delegate=yes, or name a cgroup without processes of its own as the parent"
 	fixMissing  = "enable the controller (kernel command line, or cgroup.subtree_control of the parent), or waive the limit"
 	fixSwap     = "boot with swapaccount=1 or turn swap off, or waive limit.memory"
 )
+
+// fixRights is for a user who may not make cgroups. Where systemd runs, one command of root's gives that user a systemd
+// to ask; as a service it needs none.
+func fixRights() string {
+	if os.Geteuid() == 0 {
+		return "run it where the cgroup file system can be written, or waive the limits"
+	}
+	return fmt.Sprintf("give this user a systemd of its own (as root: loginctl enable-linger %d), or run it as a service with Delegate=yes, or waive the limits", os.Geteuid())
+}
 
 // fixFor chooses by the error number, never by text.
 func fixFor(err error) string {
@@ -58,7 +68,7 @@ func fixFor(err error) string {
 	case errors.Is(err, syscall.EROFS):
 		return fixReadOnly
 	case errors.Is(err, fs.ErrPermission):
-		return fixRights
+		return fixRights()
 	case errors.Is(err, syscall.EBUSY):
 		return fixBusy
 	case errors.Is(err, fs.ErrNotExist):

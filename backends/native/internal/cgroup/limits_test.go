@@ -21,7 +21,7 @@ func TestLimitsValidate(t *testing.T) {
 
 func TestErrorFix(t *testing.T) {
 	for errno, fix := range map[error]string{
-		syscall.EROFS: fixReadOnly, syscall.EACCES: fixRights, syscall.EPERM: fixRights, syscall.EBUSY: fixBusy,
+		syscall.EROFS: fixReadOnly, syscall.EACCES: fixRights(), syscall.EPERM: fixRights(), syscall.EBUSY: fixBusy,
 		syscall.ENOENT: fixParent, syscall.EIO: "",
 	} {
 		err := explain("op", Memory, &fs.PathError{Op: "mkdir", Path: "/x", Err: errno})

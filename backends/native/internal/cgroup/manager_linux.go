@@ -126,26 +126,43 @@ func (m *Manager) blame(h *hierarchy, err error) {
 	}
 }
 
-// usable returns an error when there is no controller that limits anything.
+// usable returns an error when there is no controller that limits anything. Controllers with one cause in common are
+// named together.
 func (m *Manager) usable() error {
 	if m.waiting != nil {
 		return nil
 	}
-	var errs []error
-	all := &Error{Op: "open cgroups"}
+	var causes []*Error
 	for _, name := range []string{Memory, PIDs, CPU} {
 		err := m.problems[name]
 		if err == nil {
 			return nil
 		}
-		errs = append(errs, err)
-		var known *Error
-		if errors.As(err, &known) && (all.Fix == "" || all.Fix == fixMissing) {
-			all.Fix = known.Fix
+		causes = addCause(causes, name, err)
+	}
+	all := &Error{Op: "open cgroups"}
+	var errs []error
+	for _, c := range causes {
+		errs = append(errs, c)
+		if all.Fix == "" || all.Fix == fixMissing {
+			all.Fix = c.Fix
 		}
 	}
 	all.Cause = join(errs...)
 	return all
+}
+
+// addCause adds a controller's problem to those with the same cause.
+func addCause(causes []*Error, name string, err error) []*Error {
+	found := &Error{Cause: err}
+	errors.As(err, &found)
+	for _, c := range causes {
+		if c.Fix == found.Fix && c.Cause.Error() == found.Cause.Error() {
+			c.Controller += ", " + name
+			return causes
+		}
+	}
+	return append(causes, &Error{Controller: name, Cause: found.Cause, Fix: found.Fix})
 }
 
 // enter makes the instance's directory in a hierarchy.

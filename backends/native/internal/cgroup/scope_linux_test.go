@@ -85,5 +85,5 @@ func TestScopeRefused(t *testing.T) {
 	_, err := Open(undelegated(t, &fakeSystemd{absent: os.ErrPermission}))
 	require.ErrorIs(t, err, errNoControllers)
 	require.ErrorIs(t, err, os.ErrPermission)
-	assert.Equal(t, fixRights, fixOf(t, err))
+	assert.Equal(t, fixRights(), fixOf(t, err))
 }

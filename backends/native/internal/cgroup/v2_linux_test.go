@@ -179,6 +179,37 @@ func TestV2Kill(t *testing.T) {
 	assert.NoDirExists(t, d.path(""))
 }
 
+// TestV2MakeRoom has a tree that forks in a directory, which is emptied only when it is marked as delegated.
+func TestV2MakeRoom(t *testing.T) {
+	d := realV2(t)
+	procs, err := d.open("cgroup.procs", unix.O_WRONLY)
+	require.NoError(t, err)
+	defer procs.Close()
+	c := exec.Command("/bin/sh", "-c", `echo 0 >&3; for i in 1 2 3 4; do (while :; do sleep 0.01; done) & done; wait`)
+	c.ExtraFiles = []*os.File{procs}
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Wait() })
+	t.Cleanup(func() { assert.NoError(t, removeTree(d, time.Now().Add(10*time.Second))) })
+	require.Eventually(t, func() bool { pids, err := d.processes(); return err == nil && len(pids) >= 5 }, 10*time.Second, time.Millisecond)
+	m := newManager(Config{})
+
+	made, err := m.makeRoom(d.path(""))
+	require.NoError(t, err)
+	assert.False(t, made, "what nobody delegated is left alone")
+	if err := unix.Setxattr(d.path(""), "user.delegate", []byte("1"), 0); err != nil {
+		require.NoError(t, unix.Setxattr(d.path(""), "trusted.delegate", []byte("1"), 0))
+	}
+	made, err = m.makeRoom(d.path(""))
+	require.NoError(t, err)
+	assert.True(t, made)
+	pids, err := d.processes()
+	require.NoError(t, err)
+	assert.Empty(t, pids)
+	pids, err = d.sub(roomDir).processes()
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, len(pids), 5)
+}
+
 // realV2 makes a directory in this process's own v2 cgroup.
 func realV2(t *testing.T) dir {
 	t.Helper()
