@@ -69,22 +69,50 @@ func (b *Backend) open(ctx context.Context) error {
 			return sandbox.Invalid("open native", "waiver of %q, which is no guarantee", string(w.Guarantee))
 		}
 	}
+	id, err := b.chooseIdentity()
+	if err != nil {
+		return err
+	}
+	b.lanes = &lanes{id: id, place: b.placeSpawner}
+	if b.config.Direct {
+		return b.openDirect(ctx)
+	}
+	go b.openCgroups()
+	return b.openLanes(ctx)
+}
+
+// openDirect prepares this process for making its calls itself.
+func (b *Backend) openDirect(ctx context.Context) error {
+	b.openCgroups()
+	if b.cgroups == nil || !b.cgroups.NeedsSpawner() {
+		var err error
+		if b.lanes.direct, err = newDirect(b.lanes.id); err != nil {
+			close(b.spawnerUp)
+			return err
+		}
+	}
+	if b.lanes.direct == nil {
+		return b.openLanes(ctx)
+	}
+	b.memfdNoexec = b.lanes.direct.noexecMemfds()
+	close(b.spawnerUp)
+	return nil
+}
+
+// openLanes starts the first spawner. Its start waits for another process; meanwhile the host is looked at: the cgroups,
+// which a new spawner is put into, and the image, whose errors are the calls' business.
+func (b *Backend) openLanes(ctx context.Context) error {
 	program, err := openSpawner(b.config.Spawner)
+	if err != nil {
+		close(b.spawnerUp)
+	}
 	if own := (*sandbox.Error)(nil); errors.As(err, &own) {
 		return err
 	}
 	if err != nil {
 		return unavailable("find the spawner", err, "set the spawner's path, put "+spawnerName+" beside this program, or call spawner.Main first thing in main")
 	}
-	id, err := b.chooseIdentity()
-	if err != nil {
-		program.Close()
-		return err
-	}
-	b.lanes = &lanes{program: program, id: id, place: b.placeSpawner}
-	// The spawner's start waits for another process. Meanwhile the host is looked at: the cgroups, which a new spawner is
-	// put into, and the image, whose errors are the calls' business.
-	go b.openCgroups()
+	b.lanes.program = program
 	go func() { _, _ = b.images.get(imageHost, b.config) }()
 	if b.config.Lazy {
 		go b.startSpawner(ctx) // the one call says what came of it

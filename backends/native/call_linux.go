@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/backends/native/internal/confine"
@@ -296,9 +297,10 @@ func (k *call) specify() error {
 	if s.Seccomp, err = k.b.filters.get(seccomp.Options{Inotify: k.profile.Inotify}); err != nil {
 		return err
 	}
+	uid, gid := k.b.lanes.outside(k.offset)
 	k.request = wire.Request{
 		Kind: wire.RequestRun, ID: k.id, Namespaces: confine.Namespaces,
-		InsideUID: user.UID, InsideGID: user.GID, OutsideUID: k.offset, OutsideGID: k.offset,
+		InsideUID: user.UID, InsideGID: user.GID, OutsideUID: uid, OutsideGID: gid,
 		Timeout: int64(k.timeout()), CPU: int64(k.profile.Limits.CPUSeconds) * 1e9,
 	}
 	if len(k.sources) == 0 {
@@ -306,6 +308,9 @@ func (k *call) specify() error {
 		k.request.Flags |= wire.FlagHoldMounts
 	}
 	k.placeFiles()
+	if d := k.b.lanes.direct; d != nil {
+		k.direct(d)
+	}
 	return nil
 }
 
@@ -318,10 +323,12 @@ const rlimitSlack = 2
 
 func (k *call) placeFiles() {
 	k.files = []*os.File{nil, nil}
-	if k.group != nil && k.group.CPUUsage() != nil {
+	watched := k.group != nil && k.group.CPUUsage() != nil
+	if watched {
 		k.request.Flags |= wire.FlagCPUFile
 		k.files = append(k.files, k.group.CPUUsage())
-	} else {
+	}
+	if !watched || k.b.lanes.direct != nil {
 		k.spec.Limits.CPUSeconds = uint64(k.profile.Limits.CPUSeconds) + rlimitSlack
 	}
 	if k.group != nil && k.group.OOMEvent() != nil {
@@ -351,6 +358,21 @@ func (k *call) placeFiles() {
 		}
 		k.spec.Mounts = append(k.spec.Mounts, s.confineMount(fd))
 	}
+	if d := k.b.lanes.direct; d != nil && d.process.memfdSysctl != nil {
+		k.spec.FDs.MemfdNoexec = add(d.process.memfdSysctl)
+	}
+}
+
+// lifetimeSlack is how long after its deadline an init ends by itself, when nobody has killed it.
+const lifetimeSlack = time.Second
+
+// direct adds what an init does itself that a spawner would do otherwise.
+func (k *call) direct(d *direct) {
+	k.request.Lifetime = int64(k.timeout() + lifetimeSlack)
+	if k.b.ids == nil {
+		k.request.Flags |= wire.FlagDenySetgroups
+	}
+	k.spec.Direct, k.spec.Ignored = true, d.process.ignored
 }
 
 // sent closes what the sandbox now has itself.

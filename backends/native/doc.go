@@ -12,6 +12,12 @@
 // (package probe), and stands in the [sandbox.Report]. A step that fails ends the call with the step, the errno and the
 // guarantee it served; the program was then not started.
 //
+// A small process that makes one call and ends, as `toolcell run` does, makes it itself ([Config.Direct]): the spawner's
+// start would cost more than the call. Init then comes from the caller's own process, without its memory, and does what
+// it would owe to a spawner: it dies with the thread that forked it, and ends by itself a second after its deadline,
+// should its caller be stopped. The CPU time of such a call is watched by the caller, so while that is stopped only
+// RLIMIT_CPU bounds each process.
+//
 // # Identity
 //
 // Below a root caller each concurrent sandbox runs under a host id of its own, the spawner under another; sources of

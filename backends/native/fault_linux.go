@@ -15,6 +15,9 @@ import (
 // fault turns a failed step into the error that a caller sees.
 func (k *call) fault(r wire.Reply) error {
 	errno := syscall.Errno(r.Errno)
+	if r.BySpawner && r.Step == wire.StepFork && k.b.lanes.direct != nil {
+		return startError(errno)
+	}
 	if r.BySpawner {
 		return spawnerFault(r)
 	}

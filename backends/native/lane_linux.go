@@ -38,6 +38,8 @@ type message struct {
 // replies is how many messages one request can get: ReplyExited and ReplyDone, or an error.
 const replies = 3
 
+func (l *lane) start(k *call) (<-chan message, error) { return l.request(&k.request, k.files) }
+
 // request sends a request with descriptors and returns the channel of its replies. The caller keeps its descriptors.
 func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error) {
 	ch := make(chan message, replies)
@@ -69,11 +71,7 @@ func (l *lane) write(r *wire.Request, files []*os.File) error {
 	r.Sent = now.Nano()
 	var oob []byte
 	if len(files) > 0 {
-		fds := make([]int, len(files))
-		for i, f := range files {
-			fds[i] = int(f.Fd())
-		}
-		oob = unix.UnixRights(fds...)
+		oob = unix.UnixRights(descriptors(files)...)
 	}
 	_, _, err := l.conn.WriteMsgUnix(wire.Bytes(r), oob, nil)
 	return err
@@ -89,6 +87,8 @@ func (l *lane) forget(id uint64) {
 	defer l.mu.Unlock()
 	delete(l.pending, id)
 }
+
+func (l *lane) noexecMemfds() bool { return l.memfdNoexec }
 
 func (l *lane) busy() int {
 	l.mu.Lock()

@@ -18,6 +18,8 @@ import (
 
 // lanes are the spawners of one backend. One is enough until requests wait for it; then there may be as many as CPUs.
 type lanes struct {
+	// direct, unless it is nil, is this process, which then needs no spawner.
+	direct  *direct
 	program *os.File
 	id      identity
 	place   func(pid int) error
@@ -39,6 +41,36 @@ func (s *lanes) grace() time.Duration { return cmp.Or(s.patience, stuckGrace) }
 
 // slow is how long a request may wait for its spawner before another lane is worth its start.
 const slow = time.Millisecond
+
+// runner makes calls: a lane, or this process itself.
+type runner interface {
+	// start has a call's sandbox made and returns the channel of what is told about it. The call keeps its descriptors.
+	start(k *call) (<-chan message, error)
+	// kill asks for a call's end.
+	kill(id uint64)
+	// fail gives the runner up, and its calls with it.
+	fail(cause error)
+	// busy is the number of its calls.
+	busy() int
+	// noexecMemfds says that memfds are not executable in its calls.
+	noexecMemfds() bool
+}
+
+// runner returns what the next call is to be made by.
+func (s *lanes) runner(ctx context.Context) (runner, error) {
+	if s.direct != nil {
+		return s.direct, nil
+	}
+	return s.pick(ctx)
+}
+
+// outside are the ids that a sandbox at offset has outside, as who writes its maps sees them.
+func (s *lanes) outside(offset uint32) (uid, gid uint32) {
+	if s.direct != nil {
+		return s.direct.outside(offset)
+	}
+	return offset, offset
+}
 
 // pick returns the lane with the least to do, starting the first one and replacing those that are gone. One caller starts
 // it, with its own patience; the others wait for it without holding anything.
@@ -155,20 +187,29 @@ func (s *lanes) close() {
 	for _, l := range list {
 		l.stop()
 	}
-	s.program.Close()
+	if s.program != nil {
+		s.program.Close()
+	}
+	if s.direct != nil {
+		s.direct.close()
+	}
 }
 
-// userNS asks a lane for a user namespace that maps the id inside to the one outside, both for users and groups.
-// A lane that does not answer is given up.
+// userNS asks for a user namespace that maps the id inside to the one outside, both for users and groups. A lane that
+// does not answer is given up.
 func (s *lanes) userNS(ctx context.Context, waiting *os.File, m idMap) (*os.File, error) {
+	id := s.newID()
+	uid, gid := s.outside(m.outside)
+	req := wire.Request{
+		Kind: wire.RequestUserNS, ID: id, Namespaces: newUser,
+		InsideUID: m.uid, InsideGID: m.gid, OutsideUID: uid, OutsideGID: gid,
+	}
+	if s.direct != nil {
+		return s.direct.userNS(&req, waiting)
+	}
 	l, err := s.pick(ctx)
 	if err != nil {
 		return nil, err
-	}
-	id := s.newID()
-	req := wire.Request{
-		Kind: wire.RequestUserNS, ID: id, Namespaces: newUser,
-		InsideUID: m.uid, InsideGID: m.gid, OutsideUID: m.outside, OutsideGID: m.outside,
 	}
 	ch, err := l.request(&req, []*os.File{waiting, waiting})
 	if err != nil {

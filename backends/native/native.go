@@ -35,6 +35,11 @@ type Config struct {
 	// Lazy says that Open does not wait for the first spawner to be ready, so that a call can be prepared meanwhile. Why
 	// there is none is then the first call's error, not Open's.
 	Lazy bool
+	// Direct says that this process makes its calls itself where it can, which saves it the start of a spawner. It is for
+	// a small process that makes one call and ends, as a command does: Open and Run must be called on its main thread,
+	// which an init function has locked (runtime.LockOSThread). Where the cgroups need a spawner there is one all the
+	// same. While such a process is stopped, a call's CPU time is bounded by RLIMIT_CPU and its deadline only.
+	Direct bool
 	// Logger receives what operators should know. nil means silence.
 	Logger *slog.Logger
 }

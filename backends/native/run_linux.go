@@ -61,11 +61,11 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if err := k.b.awaitSpawner(); err != nil {
 		return ending{}, err
 	}
-	l, err := k.b.lanes.pick(ctx)
+	l, err := k.b.lanes.runner(ctx)
 	if err != nil {
 		return ending{}, err
 	}
-	if k.b.memfdNoexec && !l.memfdNoexec {
+	if k.b.memfdNoexec && !l.noexecMemfds() {
 		// The report was computed for spawners like the first one.
 		return ending{}, &sandbox.Error{
 			Kind: sandbox.KindRefused, Op: "run", Guarantee: sandbox.FSNoexecScratch,
@@ -73,7 +73,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 		}
 	}
 	k.b.amend(k.report, k.profile)
-	messages, err := l.request(&k.request, k.files)
+	messages, err := l.start(k)
 	if err != nil {
 		return ending{}, err
 	}
@@ -93,7 +93,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 }
 
 // await waits for the spawner's last word about the call.
-func (k *call) await(ctx context.Context, l *lane, messages <-chan message) (ending, error) {
+func (k *call) await(ctx context.Context, l runner, messages <-chan message) (ending, error) {
 	var end ending
 	stuck := time.NewTimer(k.timeout() + k.b.lanes.grace())
 	defer stuck.Stop()

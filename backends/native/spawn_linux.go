@@ -115,10 +115,12 @@ func startError(err error) error {
 		fix = "the spawner's program must be executable by all users and not on a noexec file system"
 	case errors.Is(err, unix.ENOEXEC):
 		fix = "the spawner must be a program for this machine: the " + spawnerName + " of this module, or one that calls spawner.Main"
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
+	case errors.Is(err, unix.EINVAL):
 		fix = "the kernel was built without user, mount or process namespaces"
+	case errors.Is(err, unix.ENOSYS):
+		fix = "the kernel was built without namespaces, or clone3 is filtered away: in a container run it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or use a container engine's backend"
 	}
-	return unavailable("start the spawner in new namespaces", err, fix)
+	return unavailable("make new namespaces", err, fix)
 }
 
 func unavailable(op string, err error, fix string) error {

@@ -162,7 +162,7 @@ func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox
 	var bc backends.Config
 	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
 	bc.Native.Once = true // every command makes one call
-	bc.Native.Lazy = a.lazy
+	bc.Native.Lazy, bc.Native.Direct = a.lazy, a.lazy
 	if cfg.path != "" {
 		bc.Native.Protected = []string{cfg.path}
 	}

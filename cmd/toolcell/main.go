@@ -17,13 +17,11 @@ import (
 	"github.com/soulacy/toolcell/backends/native/spawner"
 )
 
-// The forks of a spawner come from the main thread, which only an init function can hold on to.
+// The forks of a spawner, and of a command that makes its call itself, come from the main thread, which only an init
+// function can hold on to.
 func init() { runtime.LockOSThread() }
 
 func main() {
 	spawner.Main() // does not return when this process was started as a spawner
-	runtime.UnlockOSThread()
-	// A command waits for one sandbox; more threads at a time cost it more in waking each other than they do.
-	runtime.GOMAXPROCS(1)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

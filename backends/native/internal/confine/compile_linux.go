@@ -61,13 +61,20 @@ func (c *compiler) joinCgroups() {
 		c.Call("join the call's cgroup", plan.Write, args(plan.FD(fd), c.Str("0"), plan.Num(1)), plan.Want(1))
 	}
 	c.For(string(sandbox.ProcIsolated))
-	c.Do("new cgroup namespace", plan.Unshare, args(plan.Flag(unix.CLONE_NEWCGROUP, "CLONE_NEWCGROUP")))
+	c.Do("new cgroup namespace", plan.Unshare, args(plan.Flag(unix.CLONE_NEWCGROUP, "CLONE_NEWCGROUP")),
+		plan.Blame(plan.ClassSetup, "a new user namespace has no rights here: an AppArmor or SELinux policy restricts it (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for this program)"))
 }
 
 // takeIdentity waits until the spawner has written the maps and becomes the one user there is.
 func (c *compiler) takeIdentity() {
 	c.For(string(sandbox.PrivNonroot))
 	c.Wait("the spawner has written the identity maps", plan.ChannelFD, c.Buffer(1, "go"))
+	if fd := c.spec.FDs.MemfdNoexec; fd != 0 {
+		// The kernel gives this to the host's root alone, whose id the process has until it takes the sandbox's.
+		c.For(string(sandbox.FSNoexecScratch))
+		c.Call("memfds are not executable", plan.Write, args(plan.FD(fd), c.Str("1"), plan.Num(1)), plan.Want(1))
+		c.For(string(sandbox.PrivNonroot))
+	}
 	if c.spec.DropGroups {
 		c.Do("no supplementary groups", plan.Setgroups, args(plan.Num(0), plan.Null()))
 	}
@@ -78,8 +85,31 @@ func (c *compiler) takeIdentity() {
 	c.prctl("dumpable while it is set up", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 1)
 	// A change of ids clears the parent-death signal, so it is set after the last one (PR_SET_PDEATHSIG(2const)).
 	c.For(string(sandbox.LifeNoSurvivors))
-	c.prctl("die with the spawner", unix.PR_SET_PDEATHSIG, "PR_SET_PDEATHSIG", uint64(unix.SIGKILL))
+	c.prctl("die with the parent", unix.PR_SET_PDEATHSIG, "PR_SET_PDEATHSIG", uint64(unix.SIGKILL))
+	if c.spec.Direct {
+		c.leaveCaller()
+	}
 }
+
+// leaveCaller does what a spawner has done for its children. The caller may have died before the signal was asked for;
+// its end of the channel is closed then, and reading gives an end of file instead of nothing yet.
+func (c *compiler) leaveCaller() {
+	c.Call("the caller lives", plan.Recvfrom, args(plan.FD(plan.ChannelFD), c.Buffer(1, "nothing").Ptr(), plan.Num(1),
+		plan.Flag(unix.MSG_PEEK|unix.MSG_DONTWAIT, "MSG_PEEK|MSG_DONTWAIT"), plan.Null(), plan.Null()), plan.Want(noResult), plan.Tolerate(uint32(unix.EAGAIN)))
+	c.For(string(sandbox.EnvFiltered))
+	c.Do("its name in ps", plan.Prctl, args(plan.Flag(unix.PR_SET_NAME, "PR_SET_NAME"), c.Str(initName), plan.Num(0), plan.Num(0), plan.Num(0)))
+	// CLONE_CLEAR_SIGHAND takes handlers away and leaves ignored signals ignored (clone(2)).
+	for _, sig := range c.spec.Ignored {
+		// struct sigaction of the kernel, all zero: SIG_DFL (rt_sigaction(2)).
+		c.Do("default action", plan.RtSigaction, args(plan.Num(sig), c.Words("{SIG_DFL}", 0, 0, 0, 0).Ptr(), plan.Null(), plan.Num(8)))
+	}
+}
+
+// initName is how ps(1) shows an init; a spawner's have it from their spawner.
+const initName = "toolcell-init"
+
+// noResult is none that a call can have.
+const noResult = -2
 
 func (c *compiler) prctl(name string, option int, text string, arg uint64) {
 	c.Do(name, plan.Prctl, args(plan.Flag(option, text), plan.Num(arg), plan.Num(0), plan.Num(0), plan.Num(0)))

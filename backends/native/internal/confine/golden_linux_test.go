@@ -55,6 +55,9 @@ func variants() map[string]func(*Spec) {
 		"old-api":    func(s *Spec) { mounted(s); s.Kernel.NewMountAPI = false },
 		"landlock-0": abi(0), "landlock-1": abi(1), "landlock-2": abi(2), "landlock-5": abi(5), "landlock-9": abi(9),
 		"no-cgroups": func(s *Spec) { s.FDs.Cgroups, s.Limits.CPUSeconds = nil, 60 },
+		"direct": func(s *Spec) {
+			s.Direct, s.Ignored, s.FDs.MemfdNoexec = true, []int{1, 13}, plan.FirstFD+4
+		},
 		"ordinary": func(s *Spec) {
 			s.DropGroups, s.Scratch.Exec, s.FDs.Stdin = false, true, 0
 		},

@@ -40,6 +40,10 @@ type Spec struct {
 	Seccomp []byte
 	// FDs says where the call's descriptors are.
 	FDs FDs
+	// Direct says that no spawner has prepared the process: it comes from its caller. Ignored are the signals that the
+	// caller ignores.
+	Direct  bool
+	Ignored []int
 }
 
 // Kernel is what the running kernel can, found out by trying.
@@ -110,4 +114,6 @@ type FDs struct {
 	Cgroups []int
 	// Stdin, Stdout and Stderr are the program's streams. A Stdin of 0 means an empty one.
 	Stdin, Stdout, Stderr int
+	// MemfdNoexec, unless it is 0, is the open sysctl vm.memfd_noexec.
+	MemfdNoexec int
 }

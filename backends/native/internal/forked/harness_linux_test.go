@@ -63,11 +63,17 @@ func forker(t *testing.T) *Forker {
 // forkFDs forks a child with a channel, an attention and fds, in this order.
 func forkFDs(t *testing.T, fds ...int) *child {
 	t.Helper()
+	return forkRequest(t, Request{}, fds...)
+}
+
+// forkRequest forks a child as r wants it, but for the descriptors.
+func forkRequest(t *testing.T, r Request, fds ...int) *child {
+	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	attention, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	require.NoError(t, err)
-	r := Request{N: 2 + len(fds)}
+	r.N = 2 + len(fds)
 	r.FDs[0], r.FDs[1] = int32(pair[1]), int32(attention)
 	for i, fd := range fds {
 		r.FDs[2+i] = int32(fd)

@@ -31,6 +31,8 @@ var numbers = [plan.NumCalls]uint16{
 	plan.PivotRoot:             155,
 	plan.Prctl:                 157,
 	plan.Prlimit64:             302,
+	plan.Recvfrom:              45,
+	plan.RtSigaction:           13,
 	plan.SchedSetaffinity:      203,
 	plan.SchedSetscheduler:     144,
 	plan.Seccomp:               317,

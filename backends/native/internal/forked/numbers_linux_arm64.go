@@ -31,6 +31,8 @@ var numbers = [plan.NumCalls]uint16{
 	plan.PivotRoot:             41,
 	plan.Prctl:                 167,
 	plan.Prlimit64:             261,
+	plan.Recvfrom:              207,
+	plan.RtSigaction:           134,
 	plan.SchedSetaffinity:      122,
 	plan.SchedSetscheduler:     119,
 	plan.Seccomp:               277,

@@ -200,6 +200,29 @@ func TestOrphansAreReaped(t *testing.T) {
 	assert.Zero(t, recs[1].Survivors)
 }
 
+// A child with a lifetime ends by itself when it is over, and no sooner than its program without.
+func TestLifetime(t *testing.T) {
+	var gate [2]int
+	require.NoError(t, unix.Pipe2(gate[:], unix.O_CLOEXEC))
+	var b plan.Builder
+	b.Call("the gate", plan.Dup3, []plan.Arg{plan.FD(plan.FirstFD), plan.FD(0), plan.Num(0)}, plan.Want(0))
+	data := encoded(t, &b, shell("read x"))
+	short := forkRequest(t, Request{Lifetime: int64(200 * time.Millisecond)}, memfd(t, data[0]), memfd(t, data[1]), gate[0])
+	require.NoError(t, unix.Close(gate[0]))
+	recs, status := short.end(t)
+	require.NoError(t, unix.Close(gate[1])) // for the program, which is in no namespace here
+	assert.Len(t, recs, 1, "it has started")
+	assert.Equal(t, ExpiredExit, status)
+
+	data = encoded(t, reaper(), shell("sleep 0.2 & exit 7"))
+	long := forkRequest(t, Request{Lifetime: int64(time.Hour)}, memfd(t, data[0]), memfd(t, data[1]))
+	recs, status = long.end(t)
+	require.Len(t, recs, 2)
+	assert.Equal(t, 7, unix.WaitStatus(recs[1].Status).ExitStatus())
+	assert.Equal(t, uint32(1), recs[1].Survivors)
+	assert.Zero(t, status, "it has waited for what was left")
+}
+
 func TestUsage(t *testing.T) {
 	var b plan.Builder
 	recs, _ := forkPlan(t, &b, shell("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")).end(t)

@@ -8,9 +8,14 @@ import (
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
-// writeMaps gives a child its one user and one group, through its directory in /proc. The spawner may, having CAP_SETUID and CAP_SETGID in the
-// child's parent namespace (user_namespaces(7)).
+// writeMaps gives a child its one user and one group, through its directory in /proc. Who has CAP_SETUID and CAP_SETGID in
+// the child's parent namespace may, and anybody for the own ids (user_namespaces(7)).
 func writeMaps(proc int, req *wire.Request) error {
+	if req.Flags&wire.FlagDenySetgroups != 0 {
+		if err := writeAt(proc, "setgroups", []byte("deny")); err != nil {
+			return err
+		}
+	}
 	if err := writeAt(proc, "gid_map", fmt.Appendf(nil, "%d %d 1\n", req.InsideGID, req.OutsideGID)); err != nil {
 		return err
 	}

@@ -58,8 +58,9 @@ func parseMapping(line string) (mapping, bool) {
 	if _, err := fmt.Sscanf(fields[0], "%x-%x", &m.start, &m.end); err != nil {
 		return m, false
 	}
-	// A name in brackets is the kernel's: the main thread's stack, the vdso. Go names its own "[anon: Go: …]".
+	// A name in brackets is the kernel's, the vdso for one. Go names its own "[anon: Go: …]". The main thread's stack has
+	// the process's arguments and environment, which are no child's business.
 	name := strings.Join(fields[5:], " ")
-	m.anonymous = fields[4] == "0" && (name == "" || strings.HasPrefix(name, "[anon:"))
+	m.anonymous = fields[4] == "0" && (name == "" || name == "[stack]" || strings.HasPrefix(name, "[anon:"))
 	return m, true
 }

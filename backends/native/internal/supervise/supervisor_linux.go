@@ -55,6 +55,12 @@ func New(tell Tell) (*Supervisor, error) {
 	return s, s.watch(attention, sourceAttention, 0)
 }
 
+// Close gives the supervisor's own descriptors back. There must be no call.
+func (s *Supervisor) Close() {
+	_ = unix.Close(s.epoll)
+	_ = unix.Close(s.attention)
+}
+
 // FD is the epoll descriptor that all events come by. It stays the supervisor's.
 func (s *Supervisor) FD() int { return s.epoll }
 

@@ -65,9 +65,12 @@ const (
 
 // The flags of a RequestRun.
 const (
-	FlagCPUFile    = 1 << iota // the call's CPU usage file follows the program's descriptor
-	FlagOOMEvent               // the next descriptor becomes readable when the call runs out of memory
-	FlagHoldMounts             // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
+	FlagCPUFile  = 1 << iota // the call's CPU usage file follows the program's descriptor
+	FlagOOMEvent             // the next descriptor becomes readable when the call runs out of memory
+	// FlagDenySetgroups: init's groups are fixed, as they must be when a process without privileges writes its own group as
+	// the map (user_namespaces(7)).
+	FlagDenySetgroups
+	FlagHoldMounts // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
 )
 
 // Request is a message of the caller.
