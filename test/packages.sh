@@ -13,6 +13,18 @@ needs=(
 	'bwrap:bubblewrap:the benchmarks beside a peer'
 	"/usr/lib/python$python/test/test_json:libpython$python-testsuite:the comparison of CPython inside and outside"
 )
+# Container engines are installed for whoever switched their tests on, and for nobody else.
+if [ "${SOULACY_DOCKER_TESTS:-}" = 1 ]; then
+	needs+=(
+		'dockerd:docker.io:the tests with docker'
+		'podman:podman:the tests with podman'
+		'/usr/libexec/podman/catatonit:catatonit:the PID 1 that podman puts before a program'
+		'newuidmap:uidmap:the tests with podman as an ordinary user'
+		'runsc:runsc:the tests with gVisor'
+		'busybox:busybox-static:the images of those tests'
+		'debootstrap:debootstrap:the images of those tests'
+	)
+fi
 missing=()
 for n in "${needs[@]}"; do
 	IFS=: read -r file package why <<<"$n"

@@ -1,0 +1,97 @@
+package engines
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// RunscRuntime is the name under which gVisor is registered with Docker, where it is installed.
+const RunscRuntime = "runsc"
+
+// startDocker starts a dockerd, which starts its containerd.
+func startDocker() (e *Engine, err error) {
+	server, err := find("dockerd", "docker.io")
+	if err != nil {
+		return nil, err
+	}
+	client, err := find("docker", "docker.io")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := newDir(Docker)
+	if err != nil {
+		return nil, err
+	}
+	parent := "/" + filepath.Base(dir)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, clean(dir, parent))
+		}
+	}()
+	socket := filepath.Join(dir, "sock")
+	cmd, err := dockerd(server, dir, parent)
+	if err != nil {
+		return nil, err
+	}
+	d, err := startDaemon(cmd, dir)
+	if err != nil {
+		return nil, err
+	}
+	e = &Engine{Kind: Docker, Binary: client, Dir: dir, Env: []string{"DOCKER_HOST=unix://" + socket, "DOCKER_CONTEXT="}}
+	e.stop = func() error { return errors.Join(e.removeAll(), d.stop(), clean(dir, parent)) }
+	err = d.await(func() error {
+		_, err := e.output("version", "--format", "{{.Server.Version}}")
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
+	return e, nil
+}
+
+// dockerd returns the daemon's command. It touches neither the host's network nor a cgroup that is not below parent; the
+// cgroupfs driver is the one that needs no systemd.
+func dockerd(server, dir, parent string) (*exec.Cmd, error) {
+	config := filepath.Join(dir, "daemon.json")
+	runtimes := map[string]any{}
+	if runsc, err := find("runsc", "runsc"); err == nil {
+		// The platform that needs neither /dev/kvm nor a runsc newer than Debian 12's.
+		runtimes[RunscRuntime] = map[string]any{"path": runsc, "runtimeArgs": []string{"--network=none", "--platform=ptrace"}}
+	}
+	b, err := json.Marshal(map[string]any{"runtimes": runtimes})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(config, b, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(server, "--config-file", config, "--host", "unix://"+filepath.Join(dir, "sock"),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--pidfile", filepath.Join(dir, "pid"), "--cgroup-parent", parent, "--exec-opt", "native.cgroupdriver=cgroupfs",
+		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false")
+	// containerd, runc and docker-init are found through PATH.
+	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/usr/bin:/sbin:/bin")
+	return cmd, nil
+}
+
+// removeAll removes every container of the engine, and says which were left by the tests.
+func (e *Engine) removeAll() error {
+	left, err := e.output("ps", "--all", "--quiet")
+	ids := strings.Fields(left)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	names, err := e.output("ps", "--all", "--format", "{{.Names}} {{.Image}} {{.Status}}")
+	if err != nil {
+		return err
+	}
+	if _, err := e.output(append([]string{"rm", "--force", "--volumes"}, ids...)...); err != nil {
+		return err
+	}
+	return fmt.Errorf("containers were left: %s", names)
+}

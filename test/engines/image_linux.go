@@ -1,0 +1,124 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Image is an image that this package can give an engine.
+type Image struct {
+	// Name is its name in every engine.
+	Name string
+
+	layer  func() (layer, error)
+	config imageConfig
+}
+
+// path is the PATH of every image.
+var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+
+// Busybox has a static busybox under the names of all its programs, users root and app (1000), and /tmp.
+func Busybox() Image {
+	return Image{Name: "toolcell-busybox", layer: busybox(wholeBusybox), config: imageConfig{Env: path}}
+}
+
+// Python has Debian's smallest system and python3 as /usr/bin/python3.
+func Python() Image {
+	return Image{Name: "toolcell-python", layer: debian, config: imageConfig{Env: path}}
+}
+
+// Entrypoint has an ENTRYPOINT that prints its arguments in place of running them.
+func Entrypoint() Image {
+	i := Busybox()
+	i.Name, i.config.Entrypoint = "toolcell-entrypoint", []string{"/bin/echo", "entrypoint"}
+	return i
+}
+
+// Volume has a VOLUME /data, which an engine fills with an anonymous volume unless something is mounted there.
+func Volume() Image {
+	i := Busybox()
+	i.Name, i.config.Volumes = "toolcell-volume", map[string]struct{}{"/data": {}}
+	return i
+}
+
+// NamedUser has USER app, which is 1000:1000 in its own /etc/passwd.
+func NamedUser() Image {
+	i := Busybox()
+	i.Name, i.config.User = "toolcell-user", "app"
+	return i
+}
+
+// OnBuild has an ONBUILD instruction, which means something to a build alone.
+func OnBuild() Image {
+	i := Busybox()
+	i.Name, i.config.OnBuild = "toolcell-onbuild", []string{"RUN touch /onbuild"}
+	return i
+}
+
+// Healthcheck has a HEALTHCHECK that runs every second, as a process inside the container.
+func Healthcheck() Image {
+	const second = 1_000_000_000
+	i := Busybox()
+	i.Name = "toolcell-healthcheck"
+	i.config.Healthcheck = &healthcheck{Test: []string{"CMD", "/bin/touch", "/tmp/healthy"}, Interval: second, Timeout: second}
+	return i
+}
+
+// NoTmp has no /tmp.
+func NoTmp() Image {
+	return Image{Name: "toolcell-notmp", layer: busybox(noTmp), config: imageConfig{Env: path}}
+}
+
+// NoShell has one program, /bin/echo, and no /etc/passwd.
+func NoShell() Image {
+	return Image{Name: "toolcell-noshell", layer: busybox(echoAlone), config: imageConfig{Env: path}}
+}
+
+// Load gives the engine the image, once, and returns its name.
+func (e *Engine) Load(t testing.TB, i Image) string {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.loaded[i.Name] {
+		require.NoError(t, e.load(i), "load %s into %s", i.Name, e.Kind)
+		e.loaded = put(e.loaded, i.Name, true)
+	}
+	return i.Name
+}
+
+// Reload gives the engine an image that a test has removed.
+func (e *Engine) Reload(t testing.TB, i Image) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	require.NoError(t, e.load(i), "load %s into %s", i.Name, e.Kind)
+}
+
+// load streams the archive of i to the engine's load command.
+func (e *Engine) load(i Image) error {
+	l, err := i.layer()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
+	defer cancel()
+	r, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := writeArchive(w, i, l)
+		written <- err
+		w.CloseWithError(err)
+	}()
+	cmd := e.Command(ctx, "load")
+	cmd.Stdin = r
+	out, err := cmd.CombinedOutput()
+	r.CloseWithError(io.ErrClosedPipe)
+	if err != nil {
+		return fmt.Errorf("%w: %s (archive: %v)", err, out, <-written)
+	}
+	return <-written
+}
