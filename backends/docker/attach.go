@@ -1,0 +1,268 @@
+package docker
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/soulacy/toolcell/backends/docker/internal/frame"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+const (
+	// startTimeout bounds what lies between the start of a container and that of the program.
+	startTimeout = 60 * time.Second
+	// killGrace is how long init has to end a call that it was asked to end, or whose time is over.
+	killGrace = 2 * time.Second
+	// exitGrace is how long the engine has to put away a container whose init has reported its end.
+	exitGrace = 20 * time.Second
+)
+
+// ending is how a call ended, as far as it could be found out.
+type ending struct {
+	// report is init's; nil when the container ended without one.
+	report *frame.Ending
+	// canceled says that the caller's context ended first.
+	canceled bool
+	// late says that init did not keep the deadline.
+	late bool
+	// oom says that the engine saw the kernel kill something for memory.
+	oom bool
+	// status is the exit status of the engine's command.
+	status int
+	// gone says that the container has certainly been removed.
+	gone bool
+
+	stdout, stderr *capture
+}
+
+// attachment is the engine's command that carries a call's streams.
+type attachment struct {
+	k       *call
+	request []byte
+	parser  frame.Parser
+	stdout  *capture
+	stderr  *capture
+	said    *tail
+
+	started chan struct{}
+	failure *frame.Failure
+	report  *frame.Ending
+
+	in     *io.PipeWriter
+	window *window
+}
+
+func newAttachment(k *call, request []byte) *attachment {
+	limit := k.profile.Limits.OutputKB << 10
+	a := &attachment{
+		k: k, request: request, said: &tail{}, started: make(chan struct{}), window: newWindow(),
+		stdout: newCapture(limit, k.command.Stdout), stderr: newCapture(limit, k.command.Stderr),
+	}
+	a.parser.Handle = a.handle
+	return a
+}
+
+// handle takes one frame of init's.
+func (a *attachment) handle(t frame.Type, data []byte) error {
+	switch t {
+	case frame.Stdout:
+		a.stdout.take(data)
+	case frame.Stderr:
+		a.stderr.take(data)
+	case frame.Window:
+		if len(data) == 4 {
+			a.window.give(int(binary.BigEndian.Uint32(data)))
+		}
+	case frame.InputClosed:
+		a.window.close()
+	case frame.Started:
+		select {
+		case <-a.started:
+			return errors.New("init started twice")
+		default:
+			close(a.started)
+		}
+	case frame.Fault:
+		a.failure = &frame.Failure{}
+		return frame.Decode(data, a.failure)
+	case frame.Result:
+		a.report = &frame.Ending{}
+		return frame.Decode(data, a.report)
+	default:
+		return fmt.Errorf("init does not say %q", string(t))
+	}
+	return nil
+}
+
+// exit is how the engine's command ended.
+type exit struct {
+	status int
+	err    error
+}
+
+// run starts the container by args and moves the call's streams until the command has ended.
+func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	read, write := io.Pipe()
+	a.in = write
+	go a.feed()
+	exited := make(chan exit, 1)
+	go func() {
+		status, err := a.k.b.client.Run(own, Invocation{Args: args, Stdin: read, Stdout: &a.parser, Stderr: a.said})
+		read.CloseWithError(io.ErrClosedPipe) // whoever still writes is told
+		exited <- exit{status, err}
+	}()
+	end, x := a.await(ctx, cancel, exited)
+	a.window.close()
+	end.status, end.report = x.status, a.report
+	end.stdout, end.stderr = a.stdout, a.stderr
+	killed := end.canceled || end.late || a.report != nil && a.report.Cause != frame.CauseNone
+	settle(ctx, killed, a.stdout, a.stderr)
+	end.gone = x.err == nil && (a.report != nil || a.failure != nil) && a.k.box.removedByStart()
+	if a.failure != nil {
+		return end, a.k.fault(a.failure)
+	}
+	if a.report == nil {
+		return end, a.unreported(ctx, &end, x)
+	}
+	return end, nil
+}
+
+// await waits for the command's end and keeps it from being late.
+func (a *attachment) await(ctx context.Context, abandon context.CancelFunc, exited <-chan exit) (ending, exit) {
+	var end ending
+	limit := time.NewTimer(startTimeout)
+	defer limit.Stop()
+	started, canceled := (<-chan struct{})(a.started), ctx.Done()
+	removing := false
+	for {
+		select {
+		case x := <-exited:
+			return end, x
+		case <-started:
+			started = nil
+			limit.Reset(a.k.timeout() + killGrace)
+		case <-canceled:
+			canceled = nil
+			end.canceled = true
+			go a.kill()
+			limit.Reset(killGrace)
+		case <-limit.C:
+			if removing {
+				abandon() // the engine's command does not end: the container is tried again by name
+				continue
+			}
+			removing = true
+			end.late = started == nil && !end.canceled
+			go a.k.b.removeOnce(context.WithoutCancel(ctx), a.k.box.name)
+			limit.Reset(exitGrace)
+		}
+	}
+}
+
+// kill asks init to end the call.
+func (a *attachment) kill() { _, _ = a.in.Write(frame.Append(nil, frame.Kill, nil)) }
+
+// feed sends the request and then the call's input. A program that does not read to the end is no error, and neither is
+// a caller's reader that fails: the program sees the end of its input, as with os/exec.
+func (a *attachment) feed() {
+	if _, err := a.in.Write(a.request); err != nil {
+		return
+	}
+	if a.k.command.Stdin == nil {
+		return
+	}
+	buf := make([]byte, frame.HeaderSize+frame.MaxData)
+	for {
+		n, err := a.k.command.Stdin.Read(buf[frame.HeaderSize:])
+		if n > 0 {
+			if !a.window.take(n) {
+				return
+			}
+			frame.PutHeader(buf, frame.Input, n)
+			if _, err := a.in.Write(buf[:frame.HeaderSize+n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			_, _ = a.in.Write(frame.Append(nil, frame.InputEnd, nil)) // only an end of the command
+			return
+		}
+	}
+}
+
+// unreported says why a container ended without a report of init's.
+func (a *attachment) unreported(ctx context.Context, end *ending, x exit) error {
+	if end.canceled || end.late {
+		return nil
+	}
+	cause := errors.New("the container ended without a report")
+	switch {
+	case x.err != nil:
+		cause = x.err
+	case a.said.String() != "":
+		cause = errors.New(a.said.String())
+	case a.parser.Unfinished():
+		cause = errors.New("the container's output is not init's")
+	}
+	select {
+	case <-a.started:
+	default:
+		return a.k.b.engineError(ctx, a.k.profile.Image, &sandbox.Error{Kind: sandbox.KindSetup, Op: "start the container", Cause: cause})
+	}
+	if _, err := probe(context.WithoutCancel(ctx), a.k.b.client); err != nil {
+		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: fmt.Errorf("the engine went away during the call: %w", err), Fix: "start the engine, and call again if the program may run twice"}
+	}
+	if x.status == killedStatus {
+		return nil // something outside killed it, or the kernel for its memory
+	}
+	return &sandbox.Error{Kind: sandbox.KindSetup, Op: "run", Cause: cause}
+}
+
+// killedStatus is an engine's exit status for a container whose first process SIGKILL ended.
+const killedStatus = 128 + 9
+
+// window is how much input may still be sent.
+type window struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	left    int
+	closed  bool
+}
+
+func newWindow() *window {
+	w := &window{left: frame.InputWindow}
+	w.changed = sync.NewCond(&w.mu)
+	return w
+}
+
+// take waits until n bytes may be sent; false says that nobody wants them.
+func (w *window) take(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.left < n && !w.closed {
+		w.changed.Wait()
+	}
+	w.left -= n
+	return !w.closed
+}
+
+func (w *window) give(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left += n
+	w.changed.Signal()
+}
+
+func (w *window) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.changed.Signal()
+}

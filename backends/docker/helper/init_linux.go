@@ -1,0 +1,200 @@
+package helper
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/docker/internal/frame"
+)
+
+// isInit reports whether this is the file that the backend mounted, started as the container's entry point.
+func isInit() bool {
+	if len(os.Args) != 2 || os.Args[0] != InitPath {
+		return false
+	}
+	exe, err := os.Readlink("/proc/self/exe")
+	return err == nil && exe == InitPath
+}
+
+// runInit is init's life. Its result is the container's exit status, which nobody reads: what matters is in the frames.
+func runInit(arg string) int {
+	// Once init is hidden, this file is root's; what is open stays open.
+	adj, adjErr := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
+	if err := hide(); err != nil {
+		return 1
+	}
+	out := &writer{fd: 1}
+	if arg == ArgIdle {
+		return idle(out)
+	}
+	if arg != ArgCall {
+		return 2
+	}
+	t, data, err := frame.Read(os.Stdin, nil)
+	if err != nil || t != frame.Request {
+		return 2
+	}
+	r := &run{out: out, kill: make(chan struct{}, 1)}
+	if adjErr == nil {
+		r.score = adj
+	}
+	if err := frame.Decode(data, &r.call); err != nil {
+		return 2
+	}
+	if f := r.start(); f != nil {
+		return out.message(frame.Fault, f)
+	}
+	return out.message(frame.Result, r.supervise())
+}
+
+// hide keeps the program from everything that init has: with the same uid it could otherwise open init's descriptors,
+// memory and environment in /proc (proc(5), PR_SET_DUMPABLE). Signals that it sends are taken and dropped.
+func hide() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide from the program: %w", err)
+	}
+	// In a session's call init is not PID 1; what its program leaves behind is to be its own all the same.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the reaper: %w", err)
+	}
+	signal.Notify(make(chan os.Signal, 1))
+	return nil
+}
+
+// idle is a session's first process: it reaps what calls leave behind, and ends with its input, which is the caller's.
+func idle(out *writer) int {
+	go func() {
+		for {
+			if _, err := syscall.Wait4(-1, nil, 0, nil); errors.Is(err, syscall.ECHILD) {
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+	}()
+	if out.frame(frame.Started, nil) != nil {
+		return 1
+	}
+	for {
+		if _, _, err := frame.Read(os.Stdin, nil); err != nil {
+			return 0
+		}
+	}
+}
+
+// run is one call.
+type run struct {
+	call  frame.Call
+	out   *writer
+	count counters
+	base  usage
+	// score is this process's /proc/self/oom_score_adj; nil when there is none.
+	score *os.File
+
+	pid   int
+	ended chan struct{} // closed when the program was waited for; status is valid from then on
+	// status is the program's wait status.
+	status  syscall.WaitStatus
+	kill    chan struct{}
+	relays  chan struct{} // receives once for each output stream that has ended
+	streams int           // how many have not
+	stdin   *os.File
+	outputs [2]*os.File
+}
+
+const (
+	tick = 10 * time.Millisecond
+	// drainGrace is how long a call waits for what the program's orphans still write.
+	drainGrace = 200 * time.Millisecond
+	// killGrace is how long pipes may stay open when every process that held them was killed.
+	killGrace = time.Second
+)
+
+// supervise waits until the program has ended, or ends it, and takes what is left with it.
+func (r *run) supervise() *frame.Ending {
+	var e frame.Ending
+	e.Cause = r.wait()
+	if e.Cause == frame.CauseNone {
+		r.drain(time.After(drainGrace))
+	}
+	r.killTree()
+	r.drain(time.After(killGrace))
+	select {
+	case <-r.ended:
+		e.Exited, e.Status = true, uint32(r.status)
+	case <-time.After(killGrace):
+	}
+	r.count.fill(&e, r.base, r.call.Tasks)
+	if e.OOMKills > 0 {
+		e.Cause = frame.CauseOOM
+	}
+	return &e
+}
+
+// wait returns when the program has ended, with no cause, or when it has to be ended.
+func (r *run) wait() frame.Cause {
+	deadline := time.After(r.call.Timeout)
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-r.ended:
+			return frame.CauseNone
+		case <-deadline:
+			return frame.CauseTimeout
+		case <-r.kill:
+			return frame.CauseKill
+		case <-ticks.C:
+			if cause := r.overdrawn(); cause != frame.CauseNone {
+				return cause
+			}
+		}
+	}
+}
+
+// overdrawn reports whether a limit that the kernel does not end the whole tree for has been reached.
+func (r *run) overdrawn() frame.Cause {
+	if r.outOfMemory() {
+		return frame.CauseOOM
+	}
+	if used := r.count.cpu(); used.user+used.system-r.base.user-r.base.system > r.call.CPU {
+		return frame.CauseCPU
+	}
+	return frame.CauseNone
+}
+
+func (r *run) outOfMemory() bool { return r.count.oomKills() > r.base.oomKills }
+
+// drain waits for both output streams to end, or until the time is over or the caller wants no more.
+func (r *run) drain(over <-chan time.Time) {
+	for r.streams > 0 {
+		select {
+		case <-r.relays:
+			r.streams--
+		case <-r.kill:
+			return
+		case <-over:
+			return
+		}
+	}
+}
+
+// reap waits for every process that is, or becomes, init's child.
+func (r *run) reap() {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return // ECHILD: nobody is left, and without a child of its own init gets none
+		case pid == r.pid && (ws.Exited() || ws.Signaled()):
+			r.status = ws
+			close(r.ended)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package docker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// sameKernel reports whether an engine that says this of its machine runs on this one.
+func sameKernel(hostname, kernel string) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	return hostname == unix.ByteSliceToString(u.Nodename[:]) && kernel == unix.ByteSliceToString(u.Release[:])
+}
+
+// hostID names this machine and, on it, this namespace of process ids: a caller in a container sees other ids than one
+// beside it.
+func hostID() string {
+	machine, err := os.ReadFile("/etc/machine-id")
+	if err != nil {
+		machine = nil // the boot id tells machines apart too
+	}
+	name, _ := os.Hostname()
+	ns, _ := os.Readlink("/proc/self/ns/pid")
+	sum := sha256.Sum256([]byte(string(bytes.TrimSpace(machine)) + "\x00" + name + "\x00" + ns))
+	return hex.EncodeToString(sum[:8])
+}
+
+// bootID changes with each start of the machine (random(4)).
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(id))
+}
+
+// startTime is when a process was started, in the kernel's ticks since the boot; "" when there is no such process
+// (proc_pid_stat(5), field 22).
+func startTime(pid int) string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 20 {
+		return ""
+	}
+	return string(fields[19])
+}

@@ -1,0 +1,6 @@
+//go:build !linux && !darwin && !windows
+
+package docker
+
+// startTime is unknown here, so nothing is ever taken for an orphan.
+func startTime(int) string { return "" }

@@ -1,0 +1,112 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// image is what an image asks of a container, as far as it has to be overridden.
+type image struct {
+	ID     string `json:"Id"`
+	Config struct {
+		User    string
+		Env     []string
+		Volumes map[string]struct{}
+	}
+}
+
+// volumes are the paths that the image declares as volumes.
+func (i *image) volumes() []string { return slices.Sorted(maps.Keys(i.Config.Volumes)) }
+
+// overridden are the image's volumes that have to be replaced: those that no mount of the sandbox's own covers. A path that
+// an engine's command line would read as something else, or that lies where a mount would be made inside a declared one,
+// is refused.
+func (i *image) overridden(p sandbox.ContainerProfile) ([]string, error) {
+	refuse := func(v, cause string) error {
+		return &sandbox.Error{Kind: sandbox.KindRefused, Op: fmt.Sprintf("the image's volume %q", v), Guarantee: sandbox.FSDeclaredWrites, Cause: errors.New(cause), Fix: "use another image"}
+	}
+	var out []string
+	for _, v := range i.volumes() {
+		if v == "/tmp" || v == "/dev/shm" || slices.ContainsFunc(p.Binds, func(m sandbox.Mount) bool { return m.Target == v }) {
+			continue
+		}
+		if !path.IsAbs(v) || path.Clean(v) != v || v == "/" || strings.ContainsFunc(v, func(r rune) bool { return r == ':' || r == ',' || unicode.IsControl(r) }) {
+			return nil, refuse(v, "its path cannot be replaced on a command line")
+		}
+		for _, m := range p.Binds {
+			if strings.HasPrefix(v, m.Target+"/") {
+				return nil, refuse(v, fmt.Sprintf("it lies inside the mount at %q", m.Target))
+			}
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// inspectImage asks for an image that is there already. Nothing is ever fetched here.
+func inspectImage(ctx context.Context, c Client, name string) (*image, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	out, err := output(ctx, c, "image", "inspect", name)
+	if err != nil {
+		return nil, err
+	}
+	var found []image
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, fmt.Errorf("read the image's description: %w", err)
+	}
+	if len(found) != 1 || found[0].ID == "" {
+		return nil, fmt.Errorf("%d images have this name", len(found))
+	}
+	return &found[0], nil
+}
+
+// imageError says why an image cannot be used: it is not there, unless the engine itself is not.
+func (b *Backend) imageError(ctx context.Context, name string, err error) error {
+	b.engines.forget()
+	if _, probeErr := b.engines.get(ctx, b.client); probeErr != nil {
+		return probeErr
+	}
+	var failed *commandError
+	if !errors.As(err, &failed) {
+		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("look at the image %q", name), Cause: err}
+	}
+	return &sandbox.Error{
+		Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("find the image %q", name), Cause: fmt.Errorf("the engine does not have it: %w", err),
+		Fix: "fetch it before the call with Prepare (toolcell doctor says how), or name one that is there; a call never fetches anything",
+	}
+}
+
+// image returns what is known of an image. What was found once is believed: a container made from another is noticed,
+// since its image is compared.
+func (b *Backend) image(ctx context.Context, name string) (*image, error) {
+	b.mu.Lock()
+	found := b.images[name]
+	b.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	found, err := inspectImage(ctx, b.client, name)
+	if err != nil {
+		return nil, b.imageError(ctx, name, err)
+	}
+	b.mu.Lock()
+	b.images[name] = found
+	b.mu.Unlock()
+	return found, nil
+}
+
+func (b *Backend) forgetImage(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.images, name)
+}
