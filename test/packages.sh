@@ -22,7 +22,6 @@ if [ "${SOULACY_DOCKER_TESTS:-}" = 1 ]; then
 		'newuidmap:uidmap:the tests with podman as an ordinary user'
 		'runsc:runsc:the tests with gVisor'
 		'busybox:busybox-static:the images of those tests'
-		'debootstrap:debootstrap:the images of those tests'
 	)
 fi
 missing=()

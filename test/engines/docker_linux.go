@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // RunscRuntime is the name under which gVisor is registered with Docker, where it is installed.
@@ -94,4 +97,12 @@ func (e *Engine) removeAll() error {
 		return err
 	}
 	return fmt.Errorf("containers were left: %s", names)
+}
+
+// RequireRunsc skips t when this machine has no gVisor to run, or fails it when it has to have one.
+func (e *Engine) RequireRunsc(t testing.TB) {
+	t.Helper()
+	_, err := find("runsc", "runsc")
+	skip(t, err)
+	require.NoError(t, err)
 }

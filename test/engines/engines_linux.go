@@ -79,11 +79,17 @@ func (p *Pool) Start(t testing.TB, k Kind) *Engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.start(k)
+	skip(t, err)
+	require.NoError(t, err, "start %s", k)
+	return e
+}
+
+// skip skips t when err says what the machine lacks and the machine need not have it.
+func skip(t testing.TB, err error) {
+	t.Helper()
 	if errors.Is(err, errMissing) && os.Getenv(requireVariable) != "1" {
 		t.Skip(err)
 	}
-	require.NoError(t, err, "start %s", k)
-	return e
 }
 
 // start returns the engine k. An engine that failed is not tried again: every test would wait for the same failure.

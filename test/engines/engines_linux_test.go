@@ -93,3 +93,12 @@ func TestNoNetwork(t *testing.T) {
 		assert.Equal(t, "lo\n", r.out)
 	})
 }
+
+// Python runs with its compiled modules.
+func TestPython(t *testing.T) {
+	each(t, func(t *testing.T, e *engines.Engine) {
+		r := run(t, e, with(hardened(), e.Load(t, engines.Python()), "python3", "-c", "import json, ssl, ctypes; print(json.dumps([1]))")...)
+		require.Zero(t, r.code, "%+v", r)
+		assert.Equal(t, "[1]\n", r.out)
+	})
+}

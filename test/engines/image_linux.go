@@ -26,7 +26,7 @@ func Busybox() Image {
 	return Image{Name: "toolcell-busybox", layer: busybox(wholeBusybox), config: imageConfig{Env: path}}
 }
 
-// Python has Debian's smallest system and python3 as /usr/bin/python3.
+// Python has Debian's libraries, coreutils, /bin/sh and /usr/bin/python3.
 func Python() Image {
 	return Image{Name: "toolcell-python", layer: debian, config: imageConfig{Env: path}}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 const nerdctlToml = `address = %q
-namespace = "toolcell"
+namespace = %q
 data_root = %q
 cni_path = %q
 cni_netconfpath = %q
@@ -36,12 +36,13 @@ func startNerdctl(docker *Engine) (*Engine, error) {
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	address := filepath.Join(docker.Dir, "exec", "containerd", "containerd.sock")
-	conf := fmt.Sprintf(nerdctlToml, address, at("data"), at("cni"), at("net"))
+	namespace := filepath.Base(dir)
+	conf := fmt.Sprintf(nerdctlToml, address, namespace, at("data"), at("cni"), at("net"))
 	if err := os.WriteFile(at("nerdctl.toml"), []byte(conf), 0o644); err != nil {
 		return nil, errors.Join(err, clean(dir, ""))
 	}
 	e := &Engine{Kind: Nerdctl, Binary: client, Dir: dir, Env: []string{"NERDCTL_TOML=" + at("nerdctl.toml")}}
-	e.stop = func() error { return errors.Join(e.removeAll(), clean(dir, "/toolcell")) }
+	e.stop = func() error { return errors.Join(e.removeAll(), clean(dir, "/"+namespace)) }
 	if _, err := e.output("info"); err != nil {
 		return nil, errors.Join(err, clean(dir, ""))
 	}
