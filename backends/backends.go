@@ -5,8 +5,11 @@ package backends
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"strings"
 
+	"github.com/soulacy/toolcell/backends/docker"
 	"github.com/soulacy/toolcell/backends/native"
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -15,22 +18,44 @@ import (
 type Config struct {
 	// Native configures the native backend.
 	Native native.Config
+	// Docker configures the backend of container engines. Open sets its Binary.
+	Docker docker.Config
 }
 
-// Names returns the names that [Open] knows.
-func Names() []string { return []string{native.Name} }
+// Names returns the names that [Open] knows, besides "toolcell" and absolute paths.
+func Names() []string { return []string{native.Name, "docker", "podman", "nerdctl"} }
 
-// Open opens the backend of that name; "toolcell" is another name of the native one. An unknown name is an error of kind
-// [sandbox.KindRefused].
+// Default is the name that "" stands for. The operating system decides it, never what happens to be available: native on
+// Linux, docker elsewhere.
+func Default() string {
+	if runtime.GOOS == "linux" {
+		return native.Name
+	}
+	return docker.Name
+}
+
+// Open opens the backend of that name: "native", or "toolcell", which is the same; "docker", "podman" or "nerdctl", the
+// engine whose command has that name; or the absolute path of an engine's command. "" is [Default]. An unknown name is an
+// error of kind [sandbox.KindRefused].
 func Open(ctx context.Context, name string, c Config) (sandbox.Backend, error) {
-	switch name {
-	case native.Name, "toolcell":
+	if name == "" {
+		name = Default()
+	}
+	switch {
+	case name == native.Name, name == "toolcell":
 		return native.Open(ctx, c.Native)
+	case name == "docker", name == "podman", name == "nerdctl", filepath.IsAbs(name):
+		c.Docker.Binary = name
+		b, err := docker.Open(ctx, c.Docker)
+		if err != nil {
+			return nil, err // and not a nil *docker.Backend in an interface
+		}
+		return b, nil
 	default:
 		return nil, &sandbox.Error{
 			Kind: sandbox.KindRefused, Op: "open backend",
 			Cause: fmt.Errorf("%q is not a backend of this program", name),
-			Fix:   "use one of: " + strings.Join(Names(), ", "),
+			Fix:   "use one of: " + strings.Join(Names(), ", ") + ", or the absolute path of an engine's command",
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Command toolcell-init is the spawner of the native backend as a program of its own, for programs that embed the
-// backend and cannot be their own spawner. It is started by the backend and does nothing when a person runs it.
+// Command toolcell-init is what the backends start beside themselves, as a program of its own, for programs that embed
+// one and cannot be that themselves: the spawner of the native backend, and in a container the first process. It does
+// nothing when a person runs it.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -11,6 +12,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/backends/native/spawner"
 )
 
@@ -20,6 +22,7 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	spawner.Main()
-	fmt.Fprintln(os.Stderr, "toolcell-init: this program is started by toolcell's native backend; run `toolcell --help` instead")
+	helper.Main()
+	fmt.Fprintln(os.Stderr, "toolcell-init: this program is started by toolcell's backends; run `toolcell --help` instead")
 	os.Exit(2)
 }

@@ -147,13 +147,10 @@ func readEnvironment(name string) ([]byte, error) {
 	return data, err
 }
 
-// openBackend opens what a command line asks for, else what the environment names, else the native backend.
+// openBackend opens what a command line asks for, else what the environment names, else the operating system's default.
 func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox.Backend, error) {
 	if name == "" {
 		name, _ = a.lookupEnv("TOOLCELL_BACKEND")
-	}
-	if name == "" {
-		name = "native"
 	}
 	logger, err := a.logger()
 	if err != nil {
@@ -163,8 +160,9 @@ func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox
 	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
 	bc.Native.Once = true // every command makes one call
 	bc.Native.Lazy, bc.Native.Direct = a.lazy, a.lazy
+	bc.Docker.Waivers, bc.Docker.Logger = cfg.waivers, logger
 	if cfg.path != "" {
-		bc.Native.Protected = []string{cfg.path}
+		bc.Native.Protected, bc.Docker.Protected = []string{cfg.path}, []string{cfg.path}
 	}
 	return a.open(ctx, name, bc)
 }

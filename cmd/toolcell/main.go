@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/backends/native/spawner"
 )
 
@@ -23,5 +24,6 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	spawner.Main() // does not return when this process was started as a spawner
+	helper.Main()  // nor this one in a container, or as the watchdog of containers
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
