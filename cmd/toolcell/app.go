@@ -23,7 +23,9 @@ type app struct {
 	lookupEnv      func(string) (string, bool)
 	// lazy says that a call follows whatever the backend is like, so that nothing waits for it to be ready.
 	lazy bool
-	open func(context.Context, string, backends.Config) (sandbox.Backend, error)
+	// progress receives what an engine says while it fetches an image; nil for nobody.
+	progress io.Writer
+	open     func(context.Context, string, backends.Config) (sandbox.Backend, error)
 }
 
 // run is the whole program: it runs the command line args and returns the exit status.
@@ -160,7 +162,7 @@ func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox
 	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
 	bc.Native.Once = true // every command makes one call
 	bc.Native.Lazy, bc.Native.Direct = a.lazy, a.lazy
-	bc.Docker.Waivers, bc.Docker.Logger = cfg.waivers, logger
+	bc.Docker.Waivers, bc.Docker.Logger, bc.Docker.Progress = cfg.waivers, logger, a.progress
 	if cfg.path != "" {
 		bc.Native.Protected, bc.Docker.Protected = []string{cfg.path}, []string{cfg.path}
 	}
@@ -204,6 +206,6 @@ func (a *app) root() *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.DisableFlagsInUseLine = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.guaranteesCmd(), a.versionCmd(), a.infoCmd())
+	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
 	return root
 }

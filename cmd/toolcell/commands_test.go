@@ -135,7 +135,7 @@ func TestGuarantees(t *testing.T) {
 // Every command's help shows an example and the exit codes.
 func TestHelp(t *testing.T) {
 	s := newTerminal()
-	for _, name := range []string{"run", "check", "doctor", "profile", "guarantees", "version", "info"} {
+	for _, name := range []string{"run", "check", "doctor", "profile", "guarantees", "images", "version", "info"} {
 		require.Equal(t, 0, s.run(name, "--help"), name)
 		out := s.stdout.String()
 		assert.Contains(t, out, "Examples:\n  toolcell "+name, name)
@@ -204,4 +204,18 @@ func TestEscaperAcrossWrites(t *testing.T) {
 		require.NoError(t, e.flush())
 		assert.Equal(t, escapeText(text), out.String(), "writes of %d bytes", size)
 	}
+}
+
+func TestImagesPull(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("images", "pull", "one", "two"))
+	assert.Equal(t, "one is ready for the native backend\ntwo is ready for the native backend\n", s.stdout.String())
+	assert.Equal(t, 1, s.backend.closed)
+
+	s = newTerminal()
+	s.prepare = errPlain
+	assert.Equal(t, 125, s.run("images", "pull", "one", "two"))
+	assert.Equal(t, 2, strings.Count(s.oneLine(t), errPlain.Error()), "each failure is told")
+	assert.Equal(t, 125, s.run("images", "pull"))
+	assert.Contains(t, s.oneLine(t), "no image is named")
 }

@@ -52,6 +52,7 @@ type terminal struct {
 	stdin   string
 	report  sandbox.Report
 	ready   error
+	prepare error
 	openErr error
 	reply   fake.Reply
 	during  func() // called while the program runs
@@ -84,7 +85,7 @@ func (s *terminal) open(_ context.Context, name string, c backends.Config) (sand
 		return nil, s.openErr
 	}
 	s.backend = &backend{Backend: &fake.Backend{
-		BackendName: "native", Report: s.report, ReadyErr: s.ready,
+		BackendName: "native", Report: s.report, ReadyErr: s.ready, PrepareErr: s.prepare,
 		Handler: func(fake.Call) fake.Reply {
 			if s.during != nil {
 				s.during()
