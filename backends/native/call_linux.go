@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/backends/native/internal/confine"
@@ -361,18 +360,6 @@ func (k *call) placeFiles() {
 	if d := k.b.lanes.direct; d != nil && d.process.memfdSysctl != nil {
 		k.spec.FDs.MemfdNoexec = add(d.process.memfdSysctl)
 	}
-}
-
-// lifetimeSlack is how long after its deadline an init ends by itself, when nobody has killed it.
-const lifetimeSlack = time.Second
-
-// direct adds what an init does itself that a spawner would do otherwise.
-func (k *call) direct(d *direct) {
-	k.request.Lifetime = int64(k.timeout() + lifetimeSlack)
-	if k.b.ids == nil {
-		k.request.Flags |= wire.FlagDenySetgroups
-	}
-	k.spec.Direct, k.spec.Ignored = true, d.process.ignored
 }
 
 // sent closes what the sandbox now has itself.

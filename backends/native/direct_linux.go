@@ -283,3 +283,15 @@ func (d *direct) close() {
 	d.events.Close()
 	d.supervisor.Close()
 }
+
+// lifetimeSlack is how long after its deadline an init ends by itself, when nobody has killed it.
+const lifetimeSlack = time.Second
+
+// direct adds what an init does itself that a spawner would do otherwise.
+func (k *call) direct(d *direct) {
+	k.request.Lifetime = int64(k.timeout() + lifetimeSlack)
+	if k.b.ids == nil {
+		k.request.Flags |= wire.FlagDenySetgroups
+	}
+	k.spec.Direct, k.spec.Ignored = true, d.process.ignored
+}
