@@ -79,7 +79,12 @@ func (c container) createArgs() []string {
 	if i := slices.Index(flags, "--tmpfs"); i >= 0 {
 		flags[i+1] = c.tmpfs("/tmp")
 	}
-	flags = slices.Concat([]string{"create"}, flags, c.common(), c.special())
+	var global []string
+	if i := slices.Index(flags, "--runtime"); i >= 0 && c.dialect == dialectPodman {
+		global = []string{"--runtime", flags[i+1]}
+		flags = slices.Delete(flags, i, i+2)
+	}
+	flags = slices.Concat(global, []string{"create"}, flags, c.common(), c.special())
 	for _, m := range c.mounts() {
 		flags = append(flags, "--mount", m)
 	}
@@ -115,7 +120,7 @@ func (c container) special() []string {
 	case dialectPodman:
 		out := []string{
 			"--cgroupns", "private", "--no-healthcheck", "--read-only-tmpfs=false", "--image-volume", "ignore", "--http-proxy=false",
-			"--systemd=false", "--sdnotify", "ignore", "--passwd=false", "--no-hosts",
+			"--systemd=false", "--sdnotify", "ignore", "--no-hosts",
 			// A rootless podman otherwise asks for more than the user's own hard limits allow.
 			"--ulimit", "nproc=" + strconv.Itoa(nprocLimit) + ":" + strconv.Itoa(nprocLimit),
 		}
@@ -142,7 +147,11 @@ func (c container) tmpfs(target string) string {
 			exec = "exec"
 		}
 	}
-	return fmt.Sprintf("%s:rw,%s,nosuid,nodev,size=%dm,mode=1777,nr_inodes=%d", target, exec, mb, inodes(mb))
+	value := fmt.Sprintf("%s:rw,%s,nosuid,nodev,size=%dm,mode=1777", target, exec, mb)
+	if c.dialect != dialectPodman { // which does not know the option; there the memory limit, which counts inodes, bounds them
+		value += fmt.Sprintf(",nr_inodes=%d", inodes(mb))
+	}
+	return value
 }
 
 // inodes is how many files a scratch of that size may hold: one a page, as on the native backend.
@@ -199,4 +208,4 @@ func record(fields ...string) string {
 func (c container) without(g sandbox.Guarantee) bool { return slices.Contains(c.absent, g) }
 
 // removedByStart reports whether the engine's command that starts a container returns only when --rm has been done.
-func (c container) removedByStart() bool { return c.dialect == dialectDocker }
+func (c container) removedByStart() bool { return c.dialect != dialectNerdctl }

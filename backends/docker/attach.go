@@ -55,12 +55,13 @@ type attachment struct {
 
 	in     *io.PipeWriter
 	window *window
+	begin  time.Time
 }
 
 func newAttachment(k *call, request []byte) *attachment {
 	limit := k.profile.Limits.OutputKB << 10
 	a := &attachment{
-		k: k, request: request, said: &tail{}, started: make(chan struct{}), window: newWindow(),
+		k: k, request: request, said: &tail{}, started: make(chan struct{}), window: newWindow(), begin: time.Now(),
 		stdout: newCapture(limit, k.command.Stdout), stderr: newCapture(limit, k.command.Stderr),
 	}
 	a.parser.Handle = a.handle
@@ -124,7 +125,7 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 	end.stdout, end.stderr = a.stdout, a.stderr
 	killed := end.canceled || end.late || a.report != nil && a.report.Cause != frame.CauseNone
 	settle(ctx, killed, a.stdout, a.stderr)
-	end.gone = x.err == nil && (a.report != nil || a.failure != nil) && a.k.box.removedByStart()
+	end.gone = x.err == nil && (a.report != nil || a.failure != nil)
 	if a.failure != nil {
 		return end, a.k.fault(a.failure)
 	}
@@ -216,11 +217,13 @@ func (a *attachment) unreported(ctx context.Context, end *ending, x exit) error 
 	default:
 		return a.k.b.engineError(ctx, a.k.profile.Image, &sandbox.Error{Kind: sandbox.KindSetup, Op: "start the container", Cause: cause})
 	}
-	if _, err := probe(context.WithoutCancel(ctx), a.k.b.client); err != nil {
+	if _, err := a.k.b.engines.ask(context.WithoutCancel(ctx), a.k.b.client); err != nil {
 		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: fmt.Errorf("the engine went away during the call: %w", err), Fix: "start the engine, and call again if the program may run twice"}
 	}
 	if x.status == killedStatus {
-		return nil // something outside killed it, or the kernel for its memory
+		// Something outside killed it, or the kernel for its memory.
+		end.oom = a.k.b.sawOOM(context.WithoutCancel(ctx), a.k.box.name, a.begin)
+		return nil
 	}
 	return &sandbox.Error{Kind: sandbox.KindSetup, Op: "run", Cause: cause}
 }

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ func Open(ctx context.Context, c Config) (*Backend, error) {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
+	b.engines.timeout = c.ProbeTimeout
 	b.stop, b.stopAll = context.WithCancel(context.Background())
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.release())
@@ -100,6 +102,9 @@ func (b *Backend) open(ctx context.Context) error {
 }
 
 func checkConfig(c Config) error {
+	if c.ProbeTimeout < 0 {
+		return sandbox.Invalid("open docker", "the probe's timeout %s is negative", c.ProbeTimeout)
+	}
 	for _, w := range c.Waivers {
 		if !w.Guarantee.Valid() {
 			return sandbox.Invalid("open docker", "waiver of %q, which is no guarantee", string(w.Guarantee))
@@ -186,6 +191,9 @@ const believed = 10 * time.Second
 
 // engineCache keeps what an engine said for a while. A failed call makes it ask again.
 type engineCache struct {
+	// timeout bounds one question; 0 means probeTimeout.
+	timeout time.Duration
+
 	mu sync.Mutex
 	e  *engine
 	at time.Time
@@ -197,7 +205,7 @@ func (c *engineCache) get(ctx context.Context, client Client) (*engine, error) {
 	if c.e != nil && time.Since(c.at) < believed {
 		return c.e, nil
 	}
-	e, err := probe(ctx, client)
+	e, err := c.ask(ctx, client)
 	if err != nil {
 		c.e = nil
 		return nil, err
@@ -205,6 +213,15 @@ func (c *engineCache) get(ctx context.Context, client Client) (*engine, error) {
 	c.e, c.at = e, time.Now()
 	return e, nil
 }
+
+// ask asks, whatever is remembered.
+func (c *engineCache) ask(ctx context.Context, client Client) (*engine, error) {
+	ctx, cancel := bounded(ctx, c.bound())
+	defer cancel()
+	return probe(ctx, client)
+}
+
+func (c *engineCache) bound() time.Duration { return cmp.Or(c.timeout, probeTimeout) }
 
 func (c *engineCache) forget() {
 	c.mu.Lock()

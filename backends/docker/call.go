@@ -31,7 +31,7 @@ type call struct {
 func (b *Backend) newCall(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
 	k := &call{b: b, profile: b.complete(p), command: c}
 	if k.command.ID == "" {
-		k.command.ID = strings.ToLower(rand.Text()[:12])
+		k.command.ID = newCallID()
 	}
 	for _, step := range []func(context.Context) error{k.validate, k.judge, k.specify} {
 		if err := step(ctx); err != nil {
@@ -40,6 +40,9 @@ func (b *Backend) newCall(ctx context.Context, p sandbox.ContainerProfile, c san
 	}
 	return k, nil
 }
+
+// newCallID makes an id for a call without one.
+func newCallID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // complete spells out a profile's defaults, the backend's own among them.
 func (b *Backend) complete(p sandbox.ContainerProfile) sandbox.ContainerProfile {
@@ -109,14 +112,16 @@ func (k *call) judge(ctx context.Context) error {
 	return judge(k.profile, k.engine, k.report)
 }
 
-func judge(p sandbox.ContainerProfile, e *engine, r sandbox.Report) error {
+// judge refuses what the engine cannot keep. given are the guarantees that this kind of call gives up.
+func judge(p sandbox.ContainerProfile, e *engine, r sandbox.Report, given ...sandbox.Guarantee) error {
 	if !e.knows(p.Runtime) {
 		return &sandbox.Error{
 			Kind: sandbox.KindUnavailable, Op: "runtime", Cause: fmt.Errorf("the engine has no runtime %q; it has %s", p.Runtime, strings.Join(e.runtimes, ", ")),
 			Fix: "install the runtime and register it with the engine, or name one that it has",
 		}
 	}
-	if err := r.Check("run", required(p)); err != nil {
+	needed := slices.DeleteFunc(required(p), func(g sandbox.Guarantee) bool { return slices.Contains(given, g) })
+	if err := r.Check("run", needed); err != nil {
 		return err
 	}
 	// What the profile itself requires, no waiver gives up.
@@ -182,7 +187,7 @@ func (k *call) request() ([]byte, error) {
 		Argv: byteStrings(c.Argv), Env: byteStrings(k.environment()), Dir: []byte(dir), Scratch: scratchDirs(), Noexec: k.box.noexec(),
 		Stdin: c.Stdin != nil, OpenFiles: uint64(p.Limits.OpenFiles), FileBytes: uint64(p.Limits.FileSizeMB) << 20,
 		RlimitCPU: uint64(p.Limits.CPUSeconds + cpuSlack), Timeout: timeout, CPU: seconds(p.Limits.CPUSeconds),
-		Tasks: helper.Tasks, Root: k.user.root,
+		Tasks: helper.Tasks, Root: k.user.root, Keep: k.box.session,
 	}
 	data, err := frame.Encode(frame.Request, call)
 	if err != nil {

@@ -181,7 +181,10 @@ func (c container) compareProcess(d *differences, m *made) {
 func (c container) compareNamespaces(d *differences, h *hostConfig) {
 	d.check(h.NetworkMode == c.profile.Network, sandbox.NetNone, "the network is %q, not %q", h.NetworkMode, c.profile.Network)
 	d.check(len(h.PortBindings) == 0 && !h.PublishAllPorts, sandbox.NetNone, "it publishes ports")
-	d.check(h.IpcMode == "private", sandbox.IPCIsolated, "the IPC namespace is %q", h.IpcMode)
+	// podman calls one that is the container's own "shareable": another container could be started in it, by whoever may
+	// start any.
+	own := h.IpcMode == "private" || c.dialect == dialectPodman && h.IpcMode == "shareable"
+	d.check(own, sandbox.IPCIsolated, "the IPC namespace is %q", h.IpcMode)
 	d.check(slices.Contains([]string{"", "private"}, h.PidMode), sandbox.ProcIsolated, "the process namespace is %q", h.PidMode)
 	d.check(slices.Contains([]string{"", "private"}, h.UTSMode), sandbox.ProcIsolated, "the UTS namespace is %q", h.UTSMode)
 	d.check(h.UsernsMode != "host", sandbox.PrivNonroot, "the user namespace is the host's")

@@ -3,6 +3,7 @@ package docker
 import (
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -34,6 +35,8 @@ type Config struct {
 	Runtime string
 	// Networks lists the engine's networks that the operator grants to profiles that name one. "host" is never granted.
 	Networks []string
+	// ProbeTimeout bounds each question about the engine and its images. 0 means 5 s; a slow machine needs more.
+	ProbeTimeout time.Duration
 	// Protected lists host paths that no mount may show, such as the gateway's configuration.
 	Protected []string
 	// Waivers lists the guarantees that the operator agreed to run without.

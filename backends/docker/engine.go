@@ -85,13 +85,16 @@ type podmanHost struct {
 	} `json:"security"`
 }
 
-// probeTimeout bounds every question that a person waits for.
+// probeTimeout bounds every question that a person waits for, unless the configuration says otherwise.
 const probeTimeout = 5 * time.Second
 
-// probe asks the engine what it is and what it can.
+// bounded is ctx with a bound that says what it was.
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %s", d))
+}
+
+// probe asks the engine what it is and what it can, for as long as ctx allows.
 func probe(ctx context.Context, c Client) (*engine, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
-	defer cancel()
 	out, err := output(ctx, c, "info", "--format", "{{json .}}")
 	var i info
 	if jsonErr := json.Unmarshal(out, &i); err == nil && jsonErr != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/backends/docker/internal/frame"
 )
 
@@ -254,12 +253,6 @@ func openFake(t *testing.T, f *fakeEngine, change ...func(*Config)) *Backend {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
-}
-
-// TestMain makes this program its own helper.
-func TestMain(m *testing.M) {
-	helper.Main()
-	os.Exit(m.Run())
 }
 
 func helperProgram(t *testing.T) string {

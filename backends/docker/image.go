@@ -54,8 +54,6 @@ func (i *image) overridden(p sandbox.ContainerProfile) ([]string, error) {
 
 // inspectImage asks for an image that is there already. Nothing is ever fetched here.
 func inspectImage(ctx context.Context, c Client, name string) (*image, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
-	defer cancel()
 	out, err := output(ctx, c, "image", "inspect", name)
 	if err != nil {
 		return nil, err
@@ -95,9 +93,11 @@ func (b *Backend) image(ctx context.Context, name string) (*image, error) {
 	if found != nil {
 		return found, nil
 	}
+	ctx, cancel := bounded(ctx, b.engines.bound())
+	defer cancel()
 	found, err := inspectImage(ctx, b.client, name)
 	if err != nil {
-		return nil, b.imageError(ctx, name, err)
+		return nil, b.imageError(context.WithoutCancel(ctx), name, err)
 	}
 	b.mu.Lock()
 	b.images[name] = found

@@ -54,7 +54,7 @@ func (b *Backend) always(p sandbox.ContainerProfile, e *engine) []sandbox.Enforc
 		enforced(sandbox.FSNoHostFiles, "the image's own root; only declared mounts, init and the accounts file"),
 		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, the engine's masks of /proc and /sys"),
 		enforced(sandbox.IPCIsolated, "--ipc private, a network namespace, seccomp on keyctl"),
-		enforced(sandbox.LimitFiles, "--ulimit nofile=%d fsize=%d MiB, --tmpfs size=%d + %d MiB and nr_inodes", p.Limits.OpenFiles, p.Limits.FileSizeMB, p.TmpfsMB, p.ShmMB),
+		filesEntry(p, e),
 		enforced(sandbox.LimitWall, "init's clock, %s, and the caller's after it", p.Limits.Wall),
 		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream, --log-driver none", p.Limits.OutputKB),
 		enforced(sandbox.PrivNoNewPrivileges, "--security-opt no-new-privileges"),
@@ -67,6 +67,16 @@ func (b *Backend) always(p sandbox.ContainerProfile, e *engine) []sandbox.Enforc
 		out[len(out)-1] = absent(sandbox.PrivNonroot, "the image's user is kept, and it may be root", `use the user "auto" or uid:gid`)
 	}
 	return out
+}
+
+func filesEntry(p sandbox.ContainerProfile, e *engine) sandbox.Enforcement {
+	x := enforced(sandbox.LimitFiles, "--ulimit nofile=%d fsize=%d MiB, --tmpfs size=%d + %d MiB", p.Limits.OpenFiles, p.Limits.FileSizeMB, p.TmpfsMB, p.ShmMB)
+	if e.dialect == dialectPodman {
+		x.Reason = "podman has no option for the number of files on the scratch: the memory limit, which counts their inodes, bounds it"
+		return x
+	}
+	x.Mechanism += " and nr_inodes"
+	return x
 }
 
 func limits(p sandbox.ContainerProfile, e *engine) []sandbox.Enforcement {

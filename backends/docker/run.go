@@ -84,7 +84,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	}
 	a := newAttachment(k, request)
 	end, err := a.run(ctx, []string{"start", "-a", "-i", k.box.name})
-	if end.gone {
+	if end.gone && k.box.removedByStart() {
 		k.b.dog.forget(k.box.name)
 	} else {
 		k.b.remove(k.box.name)
@@ -111,7 +111,8 @@ func (k *call) create(ctx context.Context) error {
 // unknownFlags are the long flags among args that the command's own help does not list. A help that lists none at all
 // says nothing.
 func unknownFlags(ctx context.Context, c Client, args []string) []string {
-	help, err := output(ctx, c, args[0], "--help")
+	verb := slices.Index(args, "create")
+	help, err := output(ctx, c, "create", "--help")
 	if err != nil {
 		return nil
 	}
@@ -122,7 +123,7 @@ func unknownFlags(ctx context.Context, c Client, args []string) []string {
 		}
 	}
 	var unknown []string
-	for _, a := range args {
+	for _, a := range args[verb+1:] {
 		name, _, _ := strings.Cut(a, "=")
 		if strings.HasPrefix(name, "--") && len(known) > 0 && !known[name] && !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
@@ -162,6 +163,20 @@ func (k *call) inspect(ctx context.Context) error {
 		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: errImageChanged, Fix: "call again"}
 	}
 	return k.box.compare(m, k.image.ID)
+}
+
+// sawOOM asks docker, which remembers events for a while, whether the kernel killed something in a container for memory.
+// Other engines do not tell of a container that is gone; its end then shows as a kill.
+func (b *Backend) sawOOM(ctx context.Context, name string, since time.Time) bool {
+	if b.dialect != dialectDocker {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	stamp := func(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
+	out, err := output(ctx, b.client, "events", "--since", stamp(since), "--until", stamp(time.Now()),
+		"--filter", "container="+name, "--filter", "event=oom", "--format", "{{json .}}")
+	return err == nil && len(strings.TrimSpace(string(out))) > 0
 }
 
 // remove removes a container and waits for it. What cannot be removed now is tried again beside the calls, and by the

@@ -121,8 +121,10 @@ func (r *run) supervise() *frame.Ending {
 	if e.Cause == frame.CauseNone {
 		r.drain(time.After(drainGrace))
 	}
-	r.killTree()
-	r.drain(time.After(killGrace))
+	if e.Cause != frame.CauseNone || !r.call.Keep {
+		r.killTree()
+		r.drain(time.After(killGrace))
+	}
 	select {
 	case <-r.ended:
 		e.Exited, e.Status = true, uint32(r.status)

@@ -30,6 +30,8 @@ type Call struct {
 	CPU time.Duration `json:"cpu"`
 	// Tasks is how many tasks of the container's limit are init's own. Init uses exactly so many.
 	Tasks int `json:"tasks,omitempty"`
+	// Keep leaves alone what the program leaves running, for the calls after it.
+	Keep bool `json:"keep,omitempty"`
 	// Root allows a program that is root, which the operator has waived.
 	Root bool `json:"root,omitempty"`
 }
