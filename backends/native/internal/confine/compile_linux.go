@@ -25,7 +25,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
-		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.seccomp,
+		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.callerLives, c.seccomp,
 	} {
 		part()
 	}
@@ -91,11 +91,8 @@ func (c *compiler) takeIdentity() {
 	}
 }
 
-// leaveCaller does what a spawner has done for its children. The caller may have died before the signal was asked for;
-// its end of the channel is closed then, and reading gives an end of file instead of nothing yet.
+// leaveCaller does what a spawner has done for its children.
 func (c *compiler) leaveCaller() {
-	c.Call("the caller lives", plan.Recvfrom, args(plan.FD(plan.ChannelFD), c.Buffer(1, "nothing").Ptr(), plan.Num(1),
-		plan.Flag(unix.MSG_PEEK|unix.MSG_DONTWAIT, "MSG_PEEK|MSG_DONTWAIT"), plan.Null(), plan.Null()), plan.Want(noResult), plan.Tolerate(uint32(unix.EAGAIN)))
 	c.For(string(sandbox.EnvFiltered))
 	c.Do("its name in ps", plan.Prctl, args(plan.Flag(unix.PR_SET_NAME, "PR_SET_NAME"), c.Str(initName), plan.Num(0), plan.Num(0), plan.Num(0)))
 	// CLONE_CLEAR_SIGHAND takes handlers away and leaves ignored signals ignored (clone(2)).
@@ -107,6 +104,19 @@ func (c *compiler) leaveCaller() {
 
 // initName is how ps(1) shows an init; a spawner's have it from their spawner.
 const initName = "toolcell-init"
+
+// callerLives ends an init whose caller died before the parent-death signal was asked for: the caller's end of the
+// channel is closed then, and reading gives an end of file instead of nothing yet. It comes as late as it can, since
+// threads of a caller that is being killed may keep that end open for a moment; after the program's start init looks
+// again (package forked).
+func (c *compiler) callerLives() {
+	if !c.spec.Direct {
+		return
+	}
+	c.For(string(sandbox.LifeNoSurvivors))
+	c.Call("the caller lives", plan.Recvfrom, args(plan.FD(plan.ChannelFD), c.Buffer(1, "nothing").Ptr(), plan.Num(1),
+		plan.Flag(unix.MSG_PEEK|unix.MSG_DONTWAIT, "MSG_PEEK|MSG_DONTWAIT"), plan.Null(), plan.Null()), plan.Want(noResult), plan.Tolerate(uint32(unix.EAGAIN)))
+}
 
 // noResult is none that a call can have.
 const noResult = -2

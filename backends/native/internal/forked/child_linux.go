@@ -10,15 +10,7 @@ import (
 const (
 	sysCloseRange = 436 // Linux 5.9, one number on every architecture
 	fDupfdCloexec = 1030
-	// aboveAll is higher than every place a descriptor is brought to.
-	aboveAll = plan.ChannelFD + plan.MaxFDs
-	maxFD    = uintptr(^uint32(0))
-	echild   = 10
-	wnohang  = 1
-	// clockMonotonic is CLOCK_MONOTONIC (clock_gettime(2)).
-	clockMonotonic = 1
-	// rusageChildren is RUSAGE_CHILDREN (getrusage(2)).
-	rusageChildren = ^uintptr(0)
+	maxFD         = uintptr(^uint32(0))
 )
 
 // run is the child's life. It never returns.
@@ -96,8 +88,9 @@ func inOrder(r *Request) bool {
 //go:nosplit
 //go:norace
 func moveAbove(r *Request) syscall.Errno {
+	above := plan.ChannelFD + uintptr(r.N) // no higher than need be: the limit on open files may be low
 	for i := 0; i < r.N; i++ {
-		fd, _, errno := syscall.RawSyscall6(syscall.SYS_FCNTL, uintptr(r.FDs[i]), fDupfdCloexec, aboveAll, 0, 0, 0)
+		fd, _, errno := syscall.RawSyscall6(syscall.SYS_FCNTL, uintptr(r.FDs[i]), fDupfdCloexec, above, 0, 0, 0)
 		if errno != 0 {
 			return errno
 		}
@@ -256,103 +249,6 @@ func start(base unsafe.Pointer) uintptr {
 	}
 	send(plan.ChannelFD, &Record{Kind: RecordStarted})
 	return pid
-}
-
-// reap waits for the program and for everything that it leaves behind. With the last process gone the child ends, and
-// with it the process namespace. It never returns.
-//
-//go:nosplit
-//go:norace
-func reap(program uintptr, lifetime int64) {
-	var rec Record
-	var end int64
-	if lifetime > 0 {
-		end = monotonic() + lifetime
-	}
-	for {
-		var status uint32
-		pid, errno := await(&status, end)
-		if errno == echild {
-			exit(0)
-		}
-		if errno != 0 || pid != program {
-			continue
-		}
-		rec = Record{Kind: RecordExited, Status: status, Survivors: survivors()}
-		usage(&rec)
-		send(plan.ChannelFD, &rec)
-		if rec.Survivors != 0 {
-			attend()
-		}
-		program = 0 // no process any more, should an orphan get its pid
-	}
-}
-
-// await waits for a child's end, and at the time end, unless that is 0, ends the process: whoever forked it has not
-// killed it, being stopped perhaps. SIGCHLD is blocked, so it waits to be taken also when a child ends between the two
-// calls (sigtimedwait(2)).
-//
-//go:nosplit
-//go:norace
-func await(status *uint32, end int64) (pid uintptr, errno syscall.Errno) {
-	if end == 0 {
-		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), 0, 0, 0, 0)
-		return pid, errno
-	}
-	for {
-		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), wnohang, 0, 0, 0)
-		if errno != 0 || pid != 0 {
-			return pid, errno
-		}
-		left := end - monotonic()
-		if left <= 0 {
-			exit(ExpiredExit)
-		}
-		set := uint64(1) << (uint(syscall.SIGCHLD) - 1)
-		ts := syscall.Timespec{Sec: left / 1e9, Nsec: left % 1e9}
-		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0,
-			uintptr(unsafe.Pointer(&ts)), sigsetSize, 0, 0)
-	}
-}
-
-// monotonic reads CLOCK_MONOTONIC, in nanoseconds.
-//
-//go:nosplit
-//go:norace
-func monotonic() int64 {
-	var ts syscall.Timespec
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&ts)), 0, 0, 0, 0)
-	return ts.Sec*1e9 + ts.Nsec
-}
-
-// survivors reaps what has ended and reports 1 when anything is left.
-//
-//go:nosplit
-//go:norace
-func survivors() uint32 {
-	for {
-		pid, _, errno := syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), 0, wnohang, 0, 0, 0)
-		if errno == echild {
-			return 0
-		}
-		if errno == 0 && pid == 0 {
-			return 1
-		}
-	}
-}
-
-// usage adds the CPU time of all reaped processes. A failure leaves zeroes, which the spawner takes as unknown.
-//
-//go:nosplit
-//go:norace
-func usage(rec *Record) {
-	var ru syscall.Rusage
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_GETRUSAGE, rusageChildren, uintptr(unsafe.Pointer(&ru)), 0, 0, 0, 0)
-	if errno != 0 {
-		return
-	}
-	rec.User = uint64(ru.Utime.Sec)*1e6 + uint64(ru.Utime.Usec)
-	rec.System = uint64(ru.Stime.Sec)*1e6 + uint64(ru.Stime.Usec)
 }
 
 // fault reports a failed step and ends the child.

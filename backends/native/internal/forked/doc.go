@@ -63,5 +63,5 @@ const (
 	StepStart
 )
 
-// ExpiredExit is the exit status of a child whose [Request.Lifetime] was over.
+// ExpiredExit is the exit status of a child whose [Request.Lifetime] was over, or that nobody watched any more.
 const ExpiredExit = 0x7e

@@ -16,7 +16,8 @@ type Request struct {
 	FDs [plan.MaxFDs]int32
 	// N is how many of them are used; at least four.
 	N int
-	// Lifetime is after how many nanoseconds from the program's start the child ends by itself; 0 is never.
+	// Lifetime is after how many nanoseconds from the program's start the child ends by itself; 0 is never. With a
+	// lifetime it also ends, some time later, when the other end of its channel is closed.
 	Lifetime int64
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -200,6 +201,27 @@ func TestOrphansAreReaped(t *testing.T) {
 	assert.Zero(t, recs[1].Survivors)
 }
 
+// A low limit on open files leaves room for what a child is given, whatever the descriptors are.
+func TestDescriptorsBelowALowLimit(t *testing.T) {
+	const n = 10
+	var b plan.Builder
+	data := encoded(t, &b, shell("exit 0"))
+	fds := []int{memfd(t, data[0]), memfd(t, data[1])}
+	for range n {
+		fds = append(fds, memfd(t, nil))
+	}
+	slices.Reverse(fds[2:]) // or they might be in order already
+	var old unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	low := unix.Rlimit{Cur: uint64(slices.Max(fds)) + 2*n, Max: old.Max}
+	require.Less(t, low.Cur, uint64(plan.ChannelFD+plan.MaxFDs))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	defer func() { assert.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old)) }()
+	recs, _ := forkFDs(t, fds...).end(t)
+	require.Len(t, recs, 2, "%+v", recs)
+	assert.Equal(t, uint32(RecordStarted), recs[0].Kind)
+}
+
 // A child with a lifetime ends by itself when it is over, and no sooner than its program without.
 func TestLifetime(t *testing.T) {
 	var gate [2]int
@@ -221,6 +243,42 @@ func TestLifetime(t *testing.T) {
 	assert.Equal(t, 7, unix.WaitStatus(recs[1].Status).ExitStatus())
 	assert.Equal(t, uint32(1), recs[1].Survivors)
 	assert.Zero(t, status, "it has waited for what was left")
+}
+
+// A child with a lifetime ends when nobody has the other end of its channel, whether its record was read there or not.
+// One without leaves that to its spawner's process namespace.
+func TestDesertedChild(t *testing.T) {
+	var b plan.Builder
+	b.Call("the gate", plan.Dup3, []plan.Arg{plan.FD(plan.FirstFD), plan.FD(0), plan.Num(0)}, plan.Want(0))
+	data := encoded(t, &b, shell("read x"))
+	var gate [2]int
+	require.NoError(t, unix.Pipe2(gate[:], unix.O_CLOEXEC))
+	desert := func(lifetime time.Duration, read bool) *child {
+		c := forkRequest(t, Request{Lifetime: int64(lifetime)}, memfd(t, data[0]), memfd(t, data[1]), gate[0])
+		if read {
+			rec, err := c.next()
+			require.NoError(t, err)
+			require.Equal(t, uint32(RecordStarted), rec.Kind)
+		} else {
+			poll := []unix.PollFd{{Fd: int32(c.channel), Events: unix.POLLIN}}
+			eventually(t, func() bool { n, err := unix.Poll(poll, 1000); return err == nil && n == 1 })
+		}
+		require.NoError(t, unix.Close(c.channel))
+		c.channel = -1
+		return c
+	}
+	ended := func(c *child) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(c.pidfd), Events: unix.POLLIN}}, 0)
+		return err == nil && n == 1
+	}
+	stays := desert(0, true)
+	for _, read := range []bool{true, false} {
+		c := desert(time.Hour, read)
+		eventually(t, func() bool { return ended(c) })
+	}
+	assert.False(t, ended(stays))
+	require.NoError(t, unix.Close(gate[0]))
+	require.NoError(t, unix.Close(gate[1])) // for the programs, which are in no namespace here
 }
 
 func TestUsage(t *testing.T) {
