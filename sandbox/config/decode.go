@@ -1,0 +1,190 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// decoder reads one file and collects everything that is wrong with it.
+type decoder struct {
+	file     string
+	problems []*Problem
+	origins  map[string]Origin
+}
+
+// add notes a problem of the file.
+func (d *decoder) add(p *Problem) {
+	if p.File == "" {
+		p.File = d.file
+	}
+	d.problems = append(d.problems, p)
+}
+
+// wrong notes what is wrong with a value.
+func (d *decoder) wrong(n node, path, cause, accepted string) {
+	d.add(&Problem{Line: n.line, Column: n.column, Key: path, Cause: cause, Accepted: accepted})
+}
+
+// value is what a key of the file is read into.
+type value interface {
+	// decode reads n, which is not null, into the value or tells d what is wrong.
+	decode(d *decoder, path string, n node)
+	// accepts says what would be taken, with the default.
+	accepts() string
+}
+
+// key is one key of a section.
+type key struct {
+	name  string
+	value value
+}
+
+// section is a mapping with known keys.
+type section struct {
+	keys []key
+	// open sections hold other programs' keys as well; those are passed over.
+	open bool
+	// refused explains keys that are known and not taken: it returns what to do instead, or "".
+	refused func(name string) string
+}
+
+func (s section) accepts() string { return "a mapping with " + strings.Join(s.names(), ", ") }
+
+func (s section) names() []string {
+	out := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		out[i] = k.name
+	}
+	return out
+}
+
+func (s section) find(name string) (value, bool) {
+	i := slices.IndexFunc(s.keys, func(k key) bool { return k.name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return s.keys[i].value, true
+}
+
+func (s section) decode(d *decoder, path string, n node) {
+	if n.Kind != yaml.MappingNode {
+		d.wrong(n, path, n.describe()+" is no mapping", s.accepts())
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, val := use(n.Content[i]), use(n.Content[i+1])
+		v, ok := s.find(name.Value)
+		if !ok || !name.is("!!str") {
+			s.unknown(d, path, name, val)
+			continue
+		}
+		full := dotted(path, name.Value)
+		if first, twice := seen[name.Value]; twice {
+			d.add(&Problem{Line: name.line, Column: name.column, Key: full, Cause: "it is there twice, first on line " + itoa(first), Fix: "keep one"})
+			continue
+		}
+		seen[name.Value] = name.line
+		if val.none() {
+			continue
+		}
+		if _, inner := v.(section); !inner {
+			d.origins[full] = Origin{File: d.file, Line: name.line, Column: name.column}
+		}
+		v.decode(d, full, val)
+	}
+}
+
+// unknown tells what is wrong with a key that is none of the section's.
+func (s section) unknown(d *decoder, path string, name, val node) {
+	switch {
+	case name.is("!!merge"):
+		s.merge(d, path, name, val)
+	case s.open:
+		s.misspelt(d, path, name)
+	case name.Kind != yaml.ScalarNode:
+		d.wrong(name, path, name.describe()+" is no key", strings.Join(s.names(), ", "))
+	default:
+		s.noSuchKey(d, path, name)
+	}
+}
+
+func (s section) noSuchKey(d *decoder, path string, name node) {
+	p := &Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "there is no such key"}
+	instead := ""
+	if s.refused != nil {
+		instead = s.refused(name.Value)
+	}
+	switch near := nearest(name.Value, s.names()); {
+	case instead != "":
+		p.Cause, p.Fix = "this key is not taken", instead
+	case near != "":
+		p.Fix, p.Accepted = "did you mean "+near+"?", strings.Join(s.names(), ", ")
+	default:
+		p.Accepted = strings.Join(s.names(), ", ")
+	}
+	d.add(p)
+}
+
+// misspelt catches, in a section that others share, a key that a gateway without regard to case or one that splits keys
+// at dots would read and this package would pass over.
+func (s section) misspelt(d *decoder, path string, name node) {
+	if name.Kind != yaml.ScalarNode {
+		return
+	}
+	first, _, isDotted := strings.Cut(name.Value, ".")
+	for _, k := range s.names() {
+		switch {
+		case name.Value != k && strings.EqualFold(name.Value, k):
+			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, name.Value), Cause: "the key is not spelled like this", Fix: "write " + k})
+		case isDotted && strings.EqualFold(first, k) && s.reaches(k, name.Value):
+			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "a key with dots is not read", Fix: "write nested mappings"})
+		}
+	}
+}
+
+// reaches reports whether a key with dots names something that this package reads.
+func (s section) reaches(first, name string) bool {
+	v, _ := s.find(first)
+	inner, ok := v.(section)
+	if !ok {
+		return false
+	}
+	if !inner.open {
+		return true
+	}
+	_, rest, _ := strings.Cut(name, ".")
+	next, _, _ := strings.Cut(rest, ".")
+	return slices.ContainsFunc(inner.names(), func(k string) bool { return strings.EqualFold(k, next) })
+}
+
+// merge refuses a merge key that would bring in something that is read here: it would hide where a value comes from.
+func (s section) merge(d *decoder, path string, name, val node) {
+	sources := []*yaml.Node{val.Node}
+	if val.Kind == yaml.SequenceNode {
+		sources = val.Content
+	}
+	for _, src := range sources {
+		m := use(src)
+		for i := 0; i+1 < len(m.Content) && m.Kind == yaml.MappingNode; i += 2 {
+			inner := m.Content[i]
+			_, known := s.find(strings.ToLower(inner.Value))
+			if known || !s.open || inner.ShortTag() == "!!merge" {
+				d.add(&Problem{
+					Line: name.line, Column: name.column, Key: dotted(path, "<<"),
+					Cause: "a merge key brings in " + quote(inner.Value), Fix: "write the keys out",
+				})
+				return
+			}
+		}
+	}
+}
+
+func dotted(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// maxFile is the most bytes that a file may have.
+const maxFile = 1 << 20
+
+// readFile reads a regular file of at most maxFile bytes. trusted files may be written by root and the caller alone.
+// What is looked at is what is read.
+func readFile(name string, trusted bool) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	if trusted {
+		if err := checkOwnership(info, os.Geteuid()); err != nil {
+			return nil, err
+		}
+	}
+	return readBounded(f)
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = errTooLarge
+	}
+	return data, err
+}
+
+var errTooLarge = fmt.Errorf("it is larger than %d bytes", maxFile)
+
+// checkOwnership refuses a file that somebody else than root and the caller can have written. A POSIX access list that
+// lets others write shows in the group's bits (acl(5), "correspondence between ACL entries and file permission bits").
+func checkOwnership(info fs.FileInfo, caller int) error {
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others may write it (mode %04o), and it can hold waivers; chmod go-w it", info.Mode().Perm())
+	}
+	if uid, ok := owner(info); ok && uid != 0 && uid != caller {
+		return fmt.Errorf("it belongs to uid %d, which is neither root nor the caller, and it can hold waivers", uid)
+	}
+	return nil
+}

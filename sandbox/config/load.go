@@ -1,0 +1,261 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// The environment variables that are read.
+const (
+	// FileVariable names the file.
+	FileVariable = "TOOLCELL_CONFIG"
+	// BackendVariable stands for runtime.sandbox.binary.
+	BackendVariable = "TOOLCELL_BACKEND"
+	// LogVariable is the log level: debug, info, warn or error.
+	LogVariable = "TOOLCELL_LOG"
+)
+
+// BackendFlag is the name that [Options].Backend goes by in messages.
+const BackendFlag = "--backend"
+
+// Options says where a configuration comes from. The zero value reads no environment.
+type Options struct {
+	// File is the file to read; it has to exist. "" means the search path.
+	File string
+	// Backend stands for runtime.sandbox.binary, before the environment. "" means that nothing was asked for.
+	Backend string
+	// LookupEnv reads the environment, as os.LookupEnv. nil means that there is none.
+	LookupEnv func(string) (string, bool)
+	// GOOS is the operating system to choose defaults for. "" means this one.
+	GOOS string
+}
+
+func (o Options) env(name string) string {
+	if o.LookupEnv == nil {
+		return ""
+	}
+	s, _ := o.LookupEnv(name)
+	return s
+}
+
+func (o Options) goos() string {
+	if o.GOOS == "" {
+		return runtime.GOOS
+	}
+	return o.GOOS
+}
+
+func (o Options) home() string {
+	if o.goos() == "windows" {
+		return o.env("USERPROFILE")
+	}
+	return o.env("HOME")
+}
+
+// SearchPath returns the files of which the first that exists is read when none is named.
+func (o Options) SearchPath() []string {
+	user, machine := o.env("XDG_CONFIG_HOME"), "/etc"
+	if o.goos() == "windows" {
+		user, machine = o.env("AppData"), o.env("ProgramData")
+	} else if home := o.home(); !filepath.IsAbs(user) && filepath.IsAbs(home) {
+		user = filepath.Join(home, ".config")
+	}
+	var out []string
+	for _, dir := range []string{user, machine} {
+		if filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, "toolcell", "config.yaml"))
+		}
+	}
+	return out
+}
+
+// Load finds, reads and checks the configuration. Without a file it is the default one. The error, if any, is made of
+// [Problem]s; see [Problems].
+func Load(o Options) (*Config, error) {
+	name := o.File
+	if name == "" {
+		name = o.env(FileVariable)
+	}
+	if name != "" {
+		return loadFile(name, o)
+	}
+	for _, name := range o.SearchPath() {
+		c, err := loadFile(name, o)
+		if !missing(err) {
+			return c, err
+		}
+	}
+	return Parse("", nil, o)
+}
+
+// missing reports whether a file does not exist, or lies in what is no directory.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func loadFile(name string, o Options) (*Config, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return nil, &Problem{File: name, Cause: err.Error(), err: err}
+	}
+	data, err := readFile(abs, true)
+	if err != nil {
+		return nil, fileProblem(abs, err)
+	}
+	return Parse(abs, data, o)
+}
+
+// fileProblem is a problem with the file as a whole, whose name it says once.
+func fileProblem(name string, err error) *Problem {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return &Problem{File: name, Cause: err.Error(), err: err}
+}
+
+// Parse checks a configuration that was read from the file of that name. It looks at no file.
+func Parse(name string, data []byte, o Options) (*Config, error) {
+	c := defaults(o.goos())
+	c.File = name
+	d := &decoder{file: name, origins: map[string]Origin{}}
+	c.origins = d.origins
+	if root, ok := d.parseTree(data); ok {
+		c.schema(o.home()).decode(d, "", root)
+	}
+	c.readEnvironment(d, o)
+	c.settle(d)
+	if len(d.problems) == 0 {
+		c.check(d)
+	}
+	if err := join(name, d.problems); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// defaults is the configuration before anything is read. What depends on the backend is settled later.
+func defaults(goos string) *Config {
+	p := sandbox.ContainerProfile{}.WithDefaults()
+	return &Config{
+		GOOS:     goos,
+		LogLevel: slog.LevelError,
+		Sandbox: Sandbox{
+			Limits: p.Limits, PIDs: p.PIDs, TmpMB: p.TmpfsMB, ShmMB: p.ShmMB, PythonTools: ToolsContainer,
+		},
+		Executor: Executor{Network: p.Network, User: p.User},
+	}
+}
+
+// readEnvironment applies what the command line and the environment may choose.
+func (c *Config) readEnvironment(d *decoder, o Options) {
+	for _, asked := range []struct {
+		value  string
+		origin Origin
+	}{
+		{o.Backend, Origin{Flag: BackendFlag}},
+		{o.env(BackendVariable), Origin{Variable: BackendVariable}},
+	} {
+		if asked.value == "" {
+			continue
+		}
+		backend, err := ParseBackend(asked.value)
+		if err != nil {
+			d.add(&Problem{File: asked.origin.String(), Cause: quote(asked.value) + " is no backend", Accepted: acceptedBinary()})
+			return
+		}
+		c.Sandbox.Binary, d.origins[sandboxPath+".binary"] = backend, asked.origin
+		break
+	}
+	if s := o.env(LogVariable); s != "" {
+		c.readLogLevel(d, s)
+	}
+	for _, name := range ignoredVariables() {
+		if o.env(name) != "" {
+			c.Warnings = append(c.Warnings, &Problem{File: name, Cause: "the environment cannot choose this, and nothing is changed", Fix: "write it in the file"})
+		}
+	}
+}
+
+func (c *Config) readLogLevel(d *decoder, s string) {
+	switch fold(s) {
+	case "debug":
+		c.LogLevel = slog.LevelDebug
+	case "info":
+		c.LogLevel = slog.LevelInfo
+	case "warn":
+		c.LogLevel = slog.LevelWarn
+	case "error":
+	default:
+		d.add(&Problem{File: LogVariable, Cause: quote(s) + " is no level", Accepted: "debug, info, warn or error"})
+	}
+}
+
+// ignoredVariables look as if they chose what only the file may. The gateway's own have such names, too.
+func ignoredVariables() []string {
+	var out []string
+	for _, k := range []string{"ENABLED", "MODE", "WAIVE", "PYTHON_TOOLS"} {
+		out = append(out, "TOOLCELL_"+k, "SOULACY_RUNTIME_SANDBOX_"+k)
+	}
+	return append(out, "SOULACY_EXECUTOR_BACKEND")
+}
+
+// settle fills in what depends on other values.
+func (c *Config) settle(d *decoder) {
+	s := &c.Sandbox
+	c.settleMode(d)
+	s.Binary = c.Backend()
+	if c.Executor.Backend == "" {
+		c.Executor.Backend = ExecutionSandbox
+		if s.PythonTools == ToolsLimits {
+			c.Executor.Backend = ExecutionLocal
+		}
+	}
+	fill(&s.Image, s.Binary, "python:3.12-slim")
+	fill(&s.RunCode.Python, s.Binary, "python:3.12-slim")
+	fill(&s.RunCode.Node, s.Binary, "node:22-alpine")
+	fill(&s.RunCode.Bash, s.Binary, "bash:5")
+	fill(&c.Executor.Image, c.ToolBackend(), "python:3.12-slim")
+}
+
+// fill writes an image's default: the host's own programs for native, a name for engines. What auto will choose is not
+// known yet.
+func fill(image *string, backend, engine string) {
+	switch {
+	case *image != "":
+	case backend == Native:
+		*image = "host"
+	case IsEngine(backend):
+		*image = engine
+	}
+}
+
+// settleMode makes one answer of the new and the old way to say where builtins run.
+func (c *Config) settleMode(d *decoder) {
+	s := &c.Sandbox
+	enabled, mode := d.origins[sandboxPath+".enabled"], sandboxPath+".mode"
+	if s.disabled && s.Mode == ModeSandbox {
+		at := d.origins[mode]
+		d.add(&Problem{
+			Line: at.Line, Column: at.Column, Key: mode, Fix: "remove one of them",
+			Cause: "sandbox contradicts enabled: false on line " + itoa(enabled.Line),
+		})
+		return
+	}
+	switch {
+	case s.disabled && s.Mode != ModeUnsandboxed:
+		s.Mode, d.origins[mode] = ModeUnsandboxed, enabled
+	case s.Mode != ModeUnsandboxed:
+		s.Mode = ModeSandbox
+	}
+}
+
+// cleanLines is text on one line, for a comment.
+func cleanLines(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }

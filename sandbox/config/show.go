@@ -1,0 +1,111 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Value is one effective value.
+type Value struct {
+	// Key is the key's full name.
+	Key string `json:"key"`
+	// JSON is the value, null where the backend, not yet chosen, will decide.
+	JSON json.RawMessage `json:"value"`
+	// Origin is where it comes from.
+	Origin Origin `json:"origin"`
+}
+
+// Values returns every effective value, in the order of the documentation.
+func (c *Config) Values() []Value {
+	var out []Value
+	c.walk(c.schema(""), "", func(path string, v value) {
+		out = append(out, Value{Key: path, JSON: show(v), Origin: c.Origin(path)})
+	})
+	return out
+}
+
+// Show writes the effective configuration as YAML, each value with where it comes from as a comment. It can be read
+// back, and then means the same.
+func (c *Config) Show(w io.Writer) error {
+	var b strings.Builder
+	file := "no file"
+	if c.File != "" {
+		file = c.File
+	}
+	fmt.Fprintf(&b, "# %s\n", cleanLines(file))
+	shown := []string{}
+	c.walk(c.schema(""), "", func(path string, v value) {
+		parts := strings.Split(path, ".")
+		for i := range parts[:len(parts)-1] {
+			if i >= len(shown) || shown[i] != parts[i] {
+				fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), parts[i])
+				shown = append(shown[:i:i], parts[i])
+			}
+		}
+		shown = shown[:len(parts)-1]
+		indent := strings.Repeat("  ", len(parts)-1)
+		fmt.Fprintf(&b, "%s%s: %s  # %s\n", indent, parts[len(parts)-1], show(v), cleanLines(c.Origin(path).String()))
+	})
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// walk visits the leaves of a section.
+func (c *Config) walk(s section, path string, visit func(string, value)) {
+	for _, k := range s.keys {
+		full := dotted(path, k.name)
+		if inner, ok := k.value.(section); ok {
+			c.walk(inner, full, visit)
+			continue
+		}
+		visit(full, k.value)
+	}
+}
+
+// shower is a leaf that can show its value.
+type shower interface{ show() any }
+
+// show returns a value as JSON, which is YAML as well.
+func show(v value) json.RawMessage {
+	s, ok := v.(shower)
+	if !ok {
+		return json.RawMessage("null")
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s.show()); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func (b boolean) show() any { return *b.p != b.inverted }
+func (w word[T]) show() any { return string(*w.p) }
+func (v number) show() any  { return *v.p }
+func (v cores) show() any   { return *v.p }
+func (v seconds) show() any { return int(*v.p / time.Second) }
+func (v duration) show() any {
+	if *v.p == 0 {
+		return ""
+	}
+	return v.p.String()
+}
+func (t text) show() any { return *t.p }
+func (l list[T]) show() any {
+	return append([]T{}, *l.p...)
+}
+
+func (t table) show() any {
+	out := make(map[string]string, len(*t.p))
+	for _, k := range slices.Sorted(maps.Keys(*t.p)) {
+		out[k] = (*t.p)[k]
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
+)
+
+// Message is one thing that an operator is told at each start.
+type Message struct {
+	// Level is how grave it is: what runs on the host without a sandbox is an error, resource limits are a warning.
+	Level slog.Level
+	// Text is the message, always the same for the same fact.
+	Text string
+	// Attrs say the rest.
+	Attrs []slog.Attr
+}
+
+// Log writes the message. A nil logger is silent.
+func (m Message) Log(ctx context.Context, l *slog.Logger) {
+	if l != nil {
+		l.LogAttrs(ctx, m.Level, m.Text, m.Attrs...)
+	}
+}
+
+// Messages returns what is to be logged at each start: where every kind of call runs and why, what is not isolated, and
+// what the operator granted. Waivers are the backends' to log, when they are opened.
+func (p Policy) Messages() []Message {
+	if p.config == nil {
+		return []Message{{slog.LevelError, "every call is refused: no configuration", nil}}
+	}
+	var out []Message
+	for _, w := range p.config.Warnings {
+		out = append(out, Message{slog.LevelWarn, "configuration", []slog.Attr{slog.String("problem", w.Error())}})
+	}
+	out = append(out, p.choiceMessages()...)
+	out = append(out, p.placeMessage("builtins", ShellExec), p.placeMessage("run_code", RunCode), p.placeMessage("Python tools", PythonFile))
+	return append(out, p.grantMessages()...)
+}
+
+// choiceMessages say which backend was chosen, and why not those before it.
+func (p Policy) choiceMessages() []Message {
+	var out []Message
+	for _, t := range p.selection.Tried {
+		if t.Err == nil {
+			continue
+		}
+		text, level := "backend passed over", slog.LevelInfo
+		if t.Backend == p.selection.Backend {
+			text, level = "the chosen backend is not ready", slog.LevelError
+		}
+		out = append(out, Message{level, text, []slog.Attr{slog.String("backend", t.Backend), slog.String("reason", t.Err.Error())}})
+	}
+	if err := p.selection.Err(); err != nil {
+		return append(out, Message{slog.LevelError, "no sandbox: calls are refused", []slog.Attr{slog.String("reason", err.Error())}})
+	}
+	return append(out, Message{slog.LevelInfo, "sandbox chosen", []slog.Attr{
+		slog.String("backend", p.selection.Backend), slog.String("by", p.selection.From),
+	}})
+}
+
+// placeMessage says where calls of a kind run that ask for nothing.
+func (p Policy) placeMessage(kind string, path Path) Message {
+	d, err := p.Decide(Request{Path: path})
+	if err != nil {
+		return Message{slog.LevelWarn, kind + " are refused", []slog.Attr{slog.String("reason", err.Error())}}
+	}
+	attrs := []slog.Attr{slog.String("backend", d.Backend), slog.String("by", d.Why)}
+	switch d.Level {
+	case Unsandboxed:
+		return Message{slog.LevelError, "UNSAFE: " + kind + " run on this host, with all that the gateway's user may do", attrs}
+	case Limits:
+		return Message{slog.LevelWarn, kind + " run on this host under resource limits, which guard against exhaustion and are no boundary", attrs}
+	case Sandboxed, Contained:
+	}
+	if dir := p.config.WorkspaceDir(); path.Builtin() {
+		attrs = append(attrs, slog.String("workspace", dir))
+	}
+	return Message{slog.LevelInfo, kind + " are isolated", append(attrs, slog.String("network", orNone(d.Network)))}
+}
+
+func orNone(network string) string {
+	if network == "" {
+		return sandbox.NetworkNone
+	}
+	return network
+}
+
+// grantMessages say what the operator allows beyond the hardened profile.
+func (p Policy) grantMessages() []Message {
+	var out []Message
+	if n := p.config.Executor.Network; orNone(n) != sandbox.NetworkNone {
+		out = append(out, Message{slog.LevelWarn, "a network is granted to Python tools, and to run_code and install_library on request", []slog.Attr{
+			slog.String("network", n), slog.String("by", p.config.Origin("executor.docker_network").String()),
+		}})
+	}
+	if p.config.Sandbox.ScratchExec {
+		out = append(out, Message{slog.LevelWarn, "programs on the scratch may run", []slog.Attr{
+			slog.String("by", p.config.Origin("runtime.sandbox.scratch_exec").String()),
+		}})
+	}
+	return out
+}
+
+// Offered reports whether the operator lets a gateway offer a path to an agent: builtins belong to the agents of
+// runtime.allow_system_agents. Whether the agent also asks for them is the gateway's to know, and so is the answer to a
+// call of what was not offered.
+func Offered(c *config.Config, path Path, agent string) bool {
+	return !path.Builtin() || slices.Contains(c.Runtime.AllowSystemAgents, agent)
+}
