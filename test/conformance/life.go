@@ -61,7 +61,7 @@ func (e *env) canceled(t *testing.T) {
 }
 
 func (e *env) deadContext(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	p := e.with(func(p *sandbox.ContainerProfile) {
 		p.Binds = append(p.Binds, sandbox.Mount{Source: dir, Target: "/out", Writable: true})
 	})
@@ -133,7 +133,10 @@ func (e *env) survivors(t *testing.T) {
 
 // concurrency: many calls at once do not mix.
 func (e *env) concurrency(t *testing.T) {
-	const calls = 64
+	calls := 64
+	if e.Slow {
+		calls = 8
+	}
 	outcomes := make([]outcome, calls)
 	var wg sync.WaitGroup
 	for i := range calls {
@@ -198,7 +201,11 @@ func (e *env) leaks(t *testing.T) {
 	}
 	round() // what is opened once and kept is opened here
 	before := descriptors(t)
-	for range 20 {
+	rounds := 20
+	if e.Slow {
+		rounds = 4
+	}
+	for range rounds {
 		round()
 	}
 	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, 20*time.Millisecond,

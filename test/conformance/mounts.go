@@ -33,7 +33,7 @@ func (e *env) mounts(t *testing.T) {
 	t.Run("many, deep, twice", e.mountMany)
 	t.Run("only what is declared", e.onlyDeclared)
 	t.Run("rename across directories", func(t *testing.T) {
-		dir := workspace(t)
+		dir := e.workspace(t)
 		e.ok(t, e.mounted(sandbox.Mount{Source: dir, Target: "/data", Writable: true}),
 			sh("mkdir -p /data/a /data/b && echo x > /data/a/f && mv /data/a/f /data/b/f && ln /data/b/f /data/a/g"))
 		assert.FileExists(t, filepath.Join(dir, "a/g"))
@@ -42,7 +42,7 @@ func (e *env) mounts(t *testing.T) {
 }
 
 func (e *env) mountReadOnly(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("content"), 0o644))
 	before := treeSum(t, dir)
 	out := e.ok(t, e.mounted(sandbox.Mount{Source: dir, Target: "/data"}), sh(`cat /data/f
@@ -54,20 +54,25 @@ func (e *env) mountReadOnly(t *testing.T) {
 
 // mountWritable: a private directory of the caller's works as a workspace, and what is written belongs to the caller.
 func (e *env) mountWritable(t *testing.T) {
-	dir := workspace(t) // mode 0700
+	dir := e.workspace(t) // mode 0700
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o600))
+	e.give(t, dir)
+	uid, gid := e.owner()
 	out := e.ok(t, e.mounted(sandbox.Mount{Source: dir, Target: "/data", Writable: true}),
 		sh("cd /data && cat old && echo more >> old && mkdir d && echo hi > d/out.txt && cat d/out.txt"))
 	assert.Equal(t, "oldhi\n", out)
 	for _, name := range []string{"old", "d", "d/out.txt"} {
 		var st syscall.Stat_t
 		require.NoError(t, syscall.Stat(filepath.Join(dir, name), &st))
-		assert.EqualValues(t, os.Geteuid(), st.Uid, "%s", name)
-		assert.EqualValues(t, os.Getegid(), st.Gid, "%s", name)
+		assert.EqualValues(t, uid, st.Uid, "%s", name)
+		assert.EqualValues(t, gid, st.Gid, "%s", name)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "d/out.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, "hi\n", string(b))
+	if e.HostIDs {
+		return
+	}
 	// Whoever the program is inside, the caller is who owns what it writes.
 	p := e.mounted(sandbox.Mount{Source: dir, Target: "/data", Writable: true})
 	p.User = "1234:4321"
@@ -82,7 +87,7 @@ func (e *env) owners(t *testing.T) {
 	if !e.ForeignOwners {
 		return
 	}
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.Chown(dir, 1000, 1001))
 	e.ok(t, e.mounted(sandbox.Mount{Source: dir, Target: "/data", Writable: true}), sh("echo hi > /data/out.txt && mkdir /data/d"))
 	for _, name := range []string{"out.txt", "d"} {
@@ -94,7 +99,7 @@ func (e *env) owners(t *testing.T) {
 }
 
 func (e *env) mountExec(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	script := "#!/bin/sh\necho ran\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool"), []byte(script), 0o755))
 	run := sandbox.Command{Argv: []string{"/data/tool"}}
@@ -109,10 +114,11 @@ func (e *env) mountExec(t *testing.T) {
 }
 
 func (e *env) mountFile(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	file := filepath.Join(dir, "f")
 	require.NoError(t, os.WriteFile(file, []byte("content"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "neighbour"), []byte("secret"), 0o644))
+	e.give(t, dir)
 	assert.Equal(t, "contentf\n", e.ok(t, e.mounted(sandbox.Mount{Source: file, Target: "/data/f"}), sh("cat /data/f; ls /data")))
 	e.ok(t, e.mounted(sandbox.Mount{Source: file, Target: "/input", Writable: true}), sh("echo new > /input"))
 	b, err := os.ReadFile(file)
@@ -122,7 +128,7 @@ func (e *env) mountFile(t *testing.T) {
 
 // mountNested: a target inside another mount would need a mount point in a directory of the host, so it is refused.
 func (e *env) mountNested(t *testing.T) {
-	outer, inner := newWitness(t), workspace(t)
+	outer, inner := e.newWitness(t), e.workspace(t)
 	p := e.mounted(outer.mount, sandbox.Mount{Source: inner, Target: outer.mount.Target + "/sub"})
 	e.refused(t, p, outer.mark(), sandbox.ErrInvalid)
 	outer.untouched(t)
@@ -135,7 +141,7 @@ func (e *env) mountNames(t *testing.T) {
 		"héllo", "x:ro", strings.Repeat("long", 50),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(workspace(t), name)
+			dir := filepath.Join(e.workspace(t), name)
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("content"), 0o644))
 			m := sandbox.Mount{Source: dir, Target: "/data/" + name, Writable: true}
@@ -147,7 +153,7 @@ func (e *env) mountNames(t *testing.T) {
 
 // mountMany: forty mounts, a target thirty directories down, and one source at two targets.
 func (e *env) mountMany(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), []byte("x"), 0o644))
 	var ms []sandbox.Mount
 	for i := range 40 {
@@ -161,7 +167,7 @@ func (e *env) mountMany(t *testing.T) {
 
 // mountStrings: the profile's Mounts are container-style -v strings.
 func (e *env) mountStrings(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	for options, writable := range map[string]bool{":ro": false, ":rw": true} {
 		p := e.with(func(p *sandbox.ContainerProfile) { p.Mounts = []string{dir + ":/data" + options} })
 		res := e.run(t, p, sh("echo x > /data/f"))
@@ -171,7 +177,7 @@ func (e *env) mountStrings(t *testing.T) {
 
 // onlyDeclared: no file of the host's but the image, and nothing writable but what is named.
 func (e *env) onlyDeclared(t *testing.T) {
-	host := workspace(t)
+	host := e.workspace(t)
 	require.NoError(t, os.Chmod(host, 0o777))
 	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte(secret), 0o644))
 	res := e.run(t, e.profile(), sandbox.Command{Argv: []string{"cat", filepath.Join(host, "f")}})

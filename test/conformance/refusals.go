@@ -21,8 +21,8 @@ type witness struct {
 	mount sandbox.Mount
 }
 
-func newWitness(t *testing.T) witness {
-	dir := workspace(t)
+func (e *env) newWitness(t *testing.T) witness {
+	dir := e.workspace(t)
 	return witness{dir: dir, mount: sandbox.Mount{Source: dir, Target: "/witness", Writable: true}}
 }
 
@@ -40,7 +40,7 @@ func (w witness) untouched(t *testing.T) {
 // refusals: what the backend finds out for itself is refused as a typed error, and the program did not run.
 func (e *env) refusals(t *testing.T) {
 	t.Run("the witness works", func(t *testing.T) {
-		w := newWitness(t)
+		w := e.newWitness(t)
 		e.ok(t, e.mounted(w.mount), w.mark())
 		assert.FileExists(t, filepath.Join(w.dir, "ran"))
 	})
@@ -56,7 +56,7 @@ func (e *env) refusals(t *testing.T) {
 		"interpreter":       func(p *sandbox.ContainerProfile) { p.Interpreters = []string{"/no/such/python"} },
 	}) {
 		t.Run(name, func(t *testing.T) {
-			w := newWitness(t)
+			w := e.newWitness(t)
 			p := e.mounted(w.mount)
 			change(&p)
 			e.refused(t, p, w.mark())
@@ -64,7 +64,7 @@ func (e *env) refusals(t *testing.T) {
 		})
 	}
 	t.Run("directory of the call missing", func(t *testing.T) {
-		w := newWitness(t)
+		w := e.newWitness(t)
 		c := w.mark()
 		c.Dir = "/no/such/directory"
 		e.refused(t, e.mounted(w.mount), c)
@@ -76,7 +76,7 @@ func (e *env) refusals(t *testing.T) {
 
 // badPrograms: a program that is not there, or is none.
 func (e *env) badPrograms(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte("text"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "garbage"), []byte("\x01\x02\x03"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "no-interpreter"), []byte("#!/no/such/interpreter\n"), 0o755))
@@ -96,7 +96,7 @@ func (e *env) badPrograms(t *testing.T) {
 
 // goodPrograms: a program is found relative to the directory, and in the PATH that the call names.
 func (e *env) goodPrograms(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "tool"), []byte("#!/usr/bin/env sh\necho \"ran $0 $1\"\n"), 0o755))
 	p := e.mounted(sandbox.Mount{Source: dir, Target: "/data", Exec: true})
@@ -115,7 +115,7 @@ func (e *env) goodPrograms(t *testing.T) {
 // mountRefusals: a mount that cannot be meant, or would give away what no call may have, is refused, and neither the
 // source nor anything around it is touched.
 func (e *env) mountRefusals(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "ok"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644))
 	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
@@ -147,7 +147,7 @@ func (e *env) mountRefusals(t *testing.T) {
 	before := treeSum(t, dir)
 	for name, m := range cases {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			w := newWitness(t)
+			w := e.newWitness(t)
 			e.refused(t, e.mounted(w.mount, file, m), w.mark(), sandbox.ErrInvalid, sandbox.ErrRefused)
 			w.untouched(t)
 		})
@@ -162,12 +162,12 @@ func (e *env) mountRefusals(t *testing.T) {
 }
 
 func (e *env) badStrings(t *testing.T) {
-	dir := workspace(t)
+	dir := e.workspace(t)
 	for _, s := range []string{
 		"", ":", "data:/data", dir, dir + ":", dir + ":data", dir + ":/data:bogus", dir + ":/data:ro:rw", ":/data", dir + ":/a:/b",
 		"/no/such/place:/data", dir + ":/data:",
 	} {
-		w := newWitness(t)
+		w := e.newWitness(t)
 		p := e.mounted(w.mount)
 		p.Mounts = []string{s}
 		e.refused(t, p, w.mark(), sandbox.ErrInvalid, sandbox.ErrRefused)
@@ -180,14 +180,14 @@ func (e *env) badStrings(t *testing.T) {
 
 // linkedTargets: a link inside one mount leads no other mount's target out of the sandbox.
 func (e *env) linkedTargets(t *testing.T) {
-	outside, ws, inner := workspace(t), workspace(t), workspace(t)
+	outside, ws, inner := e.workspace(t), e.workspace(t), e.workspace(t)
 	for link, to := range map[string]string{"abs": outside, "up": "../../../../../../.." + outside, "proc": "/proc/1/root" + outside} {
 		require.NoError(t, os.Symlink(to, filepath.Join(ws, link)))
 	}
 	before := treeSum(t, ws)
 	for _, writable := range []bool{false, true} {
 		for _, target := range []string{"/data/abs/new", "/data/up/new", "/data/proc/new", "/data/abs", "/data/missing"} {
-			w := newWitness(t)
+			w := e.newWitness(t)
 			p := e.mounted(w.mount,
 				sandbox.Mount{Source: ws, Target: "/data", Writable: writable}, sandbox.Mount{Source: inner, Target: target})
 			e.refused(t, p, w.mark())

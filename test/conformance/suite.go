@@ -37,7 +37,16 @@ type Suite struct {
 	// ForeignOwners says that a writable mount may belong to another host user than the caller, and that what is
 	// written there belongs to its owner.
 	ForeignOwners bool
+	// HostIDs says that the ids inside are the host's: a writable mount has to belong to whom the program runs as, which
+	// for a root caller is 65532, and what is written there is that user's.
+	HostIDs bool
+	// Slow says that a call takes a good part of a second, so that the suite tries one of each kind where it else tries
+	// every number.
+	Slow bool
 }
+
+// rootless is the user that a root caller's programs are, inside.
+const rootless = 65532
 
 // probeDir is where the helper is inside.
 const probeDir = "/conformance"

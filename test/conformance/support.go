@@ -132,13 +132,38 @@ func (w *tap) String() string {
 	return w.buf.String()
 }
 
-// workspace returns a new empty directory of the caller's that a mount may show, with every parent open to others.
-func workspace(t *testing.T) string {
+// workspace returns a new empty directory, mode 0700, that a mount may show, with every parent open to others. It belongs
+// to the owner of workspaces.
+func (e *env) workspace(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "toolcell-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	e.give(t, dir)
 	return dir
+}
+
+// owner returns who workspaces belong to: the caller, unless that is root and ids inside are the host's.
+func (e *env) owner() (uid, gid int) {
+	if e.HostIDs && os.Geteuid() == 0 {
+		return rootless, rootless
+	}
+	return os.Geteuid(), os.Getegid()
+}
+
+// give makes everything below dir the owner's.
+func (e *env) give(t *testing.T, dir string) {
+	t.Helper()
+	uid, gid := e.owner()
+	if uid == os.Geteuid() {
+		return
+	}
+	require.NoError(t, filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(p, uid, gid)
+	}))
 }
 
 // requireVariable makes a feature that is missing a failure when it is 1.

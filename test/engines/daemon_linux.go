@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,7 @@ type daemon struct {
 	log  string
 	done chan struct{}
 	quit chan struct{}
+	once sync.Once
 }
 
 // startDaemon starts cmd, which is told to end when this process dies, and collects what it prints in dir.
@@ -77,7 +79,7 @@ func (d *daemon) await(ready func() error) error {
 
 // stop asks the process to end and waits for it. One that does not is killed, which is an error.
 func (d *daemon) stop() error {
-	defer close(d.quit)
+	defer d.once.Do(func() { close(d.quit) })
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && err != os.ErrProcessDone {
 		return err
 	}

@@ -3,6 +3,8 @@ package engines
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -19,7 +21,7 @@ const buildTimeout = 8 * time.Minute
 // debianPackages are what the image has, with what they depend on. Their maintainer scripts are not run: nothing of what they
 // do is needed to run a program, and a whole debootstrap takes minutes where this takes half of one.
 func debianPackages() []string {
-	return []string{"base-files", "base-passwd", "coreutils", "dash", "grep", "python3", "sed"}
+	return []string{"base-files", "base-passwd", "coreutils", "dash", "findutils", "grep", "python3", "sed", "util-linux"}
 }
 
 // cache returns this package's own directory below the user's cache directory.
@@ -65,7 +67,8 @@ func debian() (layer, error) {
 			return layer{}, err
 		}
 	}
-	path, err := cached("debian-python3.tar", bootstrap)
+	sum := sha256.Sum256([]byte(strings.Join(debianPackages(), " "))) // another list is another file
+	path, err := cached("debian-"+hex.EncodeToString(sum[:4])+".tar", bootstrap)
 	if err != nil {
 		return layer{}, err
 	}

@@ -46,15 +46,35 @@ func startDocker() (e *Engine, err error) {
 		return nil, err
 	}
 	e = &Engine{Kind: Docker, Binary: client, Dir: dir, Env: []string{"DOCKER_HOST=unix://" + socket, "DOCKER_CONTEXT="}}
-	e.stop = func() error { return errors.Join(e.removeAll(), d.stop(), clean(dir, parent)) }
-	err = d.await(func() error {
-		_, err := e.output("version", "--format", "{{.Server.Version}}")
-		return err
-	})
-	if err != nil {
+	e.daemon, e.stop = d, func() error { return errors.Join(e.removeAll(), e.daemon.stop(), clean(dir, parent)) }
+	if err := e.answers(); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
 	return e, nil
+}
+
+// answers waits until the daemon does.
+func (e *Engine) answers() error {
+	return e.daemon.await(func() error {
+		_, err := e.output("version", "--format", "{{.Server.Version}}")
+		return err
+	})
+}
+
+// Restart stops the daemon, which stops its containers, and starts it again on the same data.
+func (e *Engine) Restart() error {
+	old := e.daemon.cmd
+	if err := e.daemon.stop(); err != nil {
+		return err
+	}
+	cmd := exec.Command(old.Path, old.Args[1:]...)
+	cmd.Env = old.Env
+	d, err := startDaemon(cmd, e.Dir)
+	if err != nil {
+		return err
+	}
+	e.daemon = d
+	return e.answers()
 }
 
 // dockerd returns the daemon's command. It touches neither the host's network nor a cgroup that is not below parent; the

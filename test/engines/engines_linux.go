@@ -46,6 +46,7 @@ type Engine struct {
 	// Dir holds everything the engine writes. It is removed when the engine stops.
 	Dir string
 
+	daemon *daemon // of Docker
 	stop   func() error
 	mu     sync.Mutex
 	loaded map[string]bool

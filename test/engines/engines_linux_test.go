@@ -10,12 +10,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/test/engines"
 )
 
 var pool engines.Pool
 
-func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
+// TestMain lets this binary be the watchdog of the docker backend.
+func TestMain(m *testing.M) {
+	helper.Main()
+	os.Exit(pool.Main(m))
+}
 
 // kinds are the engines that every test here runs on.
 var kinds = []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl}
