@@ -41,7 +41,10 @@ func (o Options) env(name string) string {
 	if o.LookupEnv == nil {
 		return ""
 	}
-	s, _ := o.LookupEnv(name)
+	s, ok := o.LookupEnv(name)
+	if !ok {
+		return ""
+	}
 	return s
 }
 

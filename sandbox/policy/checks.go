@@ -59,24 +59,23 @@ func (p Policy) check(r Request) doctor.Check {
 	if !d.isolated() {
 		c.Status, c.Remedy = doctor.Warn, remedy(r.Path)
 	}
-	if err := p.selection.probeErr(d.Backend); err != nil {
-		c.Status, c.Detail, c.Remedy = doctor.Fail, "calls are refused: "+err.Error(), fix(err)
+	if err := p.notReady(d); err != nil {
+		refused := refusedCheck(name, err)
+		refused.Mechanism = c.Mechanism + ", not ready"
+		return refused
 	}
 	return c
 }
 
+// refusedCheck is the line about a path whose calls are refused. It does not repeat the path's name.
 func refusedCheck(name string, err error) doctor.Check {
 	c := doctor.FromError(name, err)
 	c.Mechanism = "refused"
-	return c
-}
-
-func fix(err error) string {
 	var e *sandbox.Error
 	if errors.As(err, &e) {
-		return e.Fix
+		c.Detail = (&sandbox.Error{Guarantee: e.Guarantee, Cause: e.Cause}).Error()
 	}
-	return ""
+	return c
 }
 
 // mechanism is the decision in a word or two.

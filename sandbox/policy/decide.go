@@ -111,11 +111,16 @@ func (p Policy) byDefault(path Path) demand {
 	if !path.PythonTool() || e == "" {
 		return floor
 	}
-	d := executionDemand(e, "executor.backend", p.config.Origin("executor.backend").String())
-	if d.level.below(floor.level) { // a parsed configuration has no such thing
+	from := p.config.Origin("executor.backend")
+	d := executionDemand(e, "executor.backend", from.String())
+	switch {
+	case d.level.below(floor.level): // a parsed configuration has no such thing
 		return floor
+	case from == config.Origin{} && d.level == floor.level && d.backend == "":
+		return floor // it is the floor that says so
+	default:
+		return d
 	}
-	return d
 }
 
 // agentDemands are what the agent asks for on this path.
@@ -191,9 +196,12 @@ func (p Policy) place(r Request, floor, chosen demand) (Decision, error) {
 		floor = demand{word: "runtime.sandbox.runtime: " + runtime, from: p.config.Origin("runtime.sandbox.runtime").String()}
 		return Decision{}, p.refuseLooser(r, floor, chosen)
 	}
-	var err error
-	d.Network, err = p.network(r, d.Backend)
-	return d, err
+	network, err := p.network(r, d.Backend)
+	if err != nil {
+		return Decision{}, err
+	}
+	d.Network = network
+	return d, nil
 }
 
 // has reports whether the program opened that backend.

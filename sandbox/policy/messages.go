@@ -65,21 +65,37 @@ func (p Policy) choiceMessages() []Message {
 // placeMessage says where calls of a kind run that ask for nothing.
 func (p Policy) placeMessage(kind string, path Path) Message {
 	d, err := p.Decide(Request{Path: path})
+	if err == nil {
+		err = p.notReady(d)
+	}
 	if err != nil {
-		return Message{slog.LevelWarn, kind + " are refused", []slog.Attr{slog.String("reason", err.Error())}}
+		return Message{slog.LevelWarn, kind + ": refused", []slog.Attr{slog.String("reason", err.Error())}}
 	}
 	attrs := []slog.Attr{slog.String("backend", d.Backend), slog.String("by", d.Why)}
 	switch d.Level {
 	case Unsandboxed:
-		return Message{slog.LevelError, "UNSAFE: " + kind + " run on this host, with all that the gateway's user may do", attrs}
+		return Message{slog.LevelError, "UNSAFE: " + kind + ": on this host, with all that the gateway's user may do", attrs}
 	case Limits:
-		return Message{slog.LevelWarn, kind + " run on this host under resource limits, which guard against exhaustion and are no boundary", attrs}
+		return Message{slog.LevelWarn, kind + ": on this host under resource limits, which guard against exhaustion and are no boundary", attrs}
 	case Sandboxed, Contained:
 	}
 	if dir := p.config.WorkspaceDir(); path.Builtin() {
 		attrs = append(attrs, slog.String("workspace", dir))
 	}
-	return Message{slog.LevelInfo, kind + " are isolated", append(attrs, slog.String("network", orNone(d.Network)))}
+	return Message{slog.LevelInfo, kind + ": isolated", append(attrs, slog.String("network", orNone(d.Network)))}
+}
+
+// notReady is why the backend of a decision would refuse its calls, as it answered at the start. What works in the
+// caller's process waits for the same backend, unless the operator needs none.
+func (p Policy) notReady(d Decision) error {
+	switch {
+	case d.Level == Sandboxed:
+		return p.selection.probeErr(d.Backend)
+	case d.Level == Contained && !p.config.Sandbox.Unsandboxed():
+		return p.selection.probeErr(p.selection.Backend)
+	default:
+		return nil
+	}
 }
 
 func orNone(network string) string {

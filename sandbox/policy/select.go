@@ -119,6 +119,9 @@ func (s Selection) Err() error {
 	var names, reasons []string
 	causes := make([]error, 0, len(s.Tried))
 	for _, p := range s.Tried {
+		if p.Err == nil { // no choice of Select's
+			p.Err = errors.New("it was not chosen")
+		}
 		names = append(names, p.Backend)
 		reasons = append(reasons, p.Backend+": "+p.Err.Error())
 		causes = append(causes, p.Err)

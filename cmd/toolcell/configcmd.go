@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	opconfig "github.com/soulacy/toolcell/sandbox/config"
+)
+
+const configExit = `  0    the configuration is valid
+  1    it is not: toolcell says what and where on stderr, one line a problem
+  125  the command line was not taken: toolcell says why on stderr`
+
+func (a *app) configCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check the configuration, or show what it comes to",
+		Long: "The configuration is one file: the one that --config or TOOLCELL_CONFIG names, else the first that exists of\n" +
+			"toolcell/config.yaml below XDG_CONFIG_HOME or ~/.config, and /etc/toolcell/config.yaml.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.configCheckCmd(), a.configShowCmd())
+	return cmd
+}
+
+func (a *app) configCheckCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Say everything that is wrong with a configuration, with file, line and column",
+		Long: "check reads FILE, or the configuration that the other commands would find, and prints every problem at once: keys and\n" +
+			"values that are not known, with the accepted ones, and keys that the chosen backend cannot honour.",
+		Example:     "  toolcell config check /etc/soulacy/config.yaml",
+		Annotations: exitTable(configExit),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return misused(cmd, fmt.Errorf("%q is too much: it takes one file", args[1]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := opconfig.Load(a.configOptions(strings.Join(args, ""), ""))
+			if err != nil {
+				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
+			}
+			return a.finish(cmd.Context(), a.tellValid(c, asJSON), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as JSON")
+	return cmd
+}
+
+func (a *app) configShowCmd() *cobra.Command {
+	var asJSON bool
+	var file, backend string
+	cmd := &cobra.Command{
+		Use:         "show",
+		Short:       "Show every effective value, and where it comes from",
+		Long:        "show prints the configuration with every default filled in, as YAML that can be read back. A comment says where each\nvalue comes from: the default, a line of the file, the environment, or a flag.",
+		Example:     "  toolcell config show --config /etc/soulacy/config.yaml",
+		Annotations: exitTable(configExit),
+		Args:        noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := opconfig.Load(a.configOptions(file, backend))
+			if err != nil {
+				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
+			}
+			return a.finish(cmd.Context(), a.showConfig(c, asJSON), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print file and values as JSON")
+	cmd.Flags().StringVar(&file, "config", "", "the operator's file")
+	cmd.Flags().StringVar(&backend, "backend", "", "the backend, in place of runtime.sandbox.binary")
+	return cmd
+}
+
+func (a *app) configOptions(file, backend string) opconfig.Options {
+	return opconfig.Options{File: file, Backend: backend, LookupEnv: a.lookupEnv}
+}
+
+// verdict is what check says as JSON.
+type verdict struct {
+	File     string              `json:"file"`
+	Valid    bool                `json:"valid"`
+	Problems []*opconfig.Problem `json:"problems"`
+	Warnings []*opconfig.Problem `json:"warnings"`
+}
+
+// tellProblems prints what is wrong and returns the exit code for it.
+func (a *app) tellProblems(err error, asJSON bool) error {
+	problems := opconfig.Problems(err)
+	if asJSON {
+		if err := a.writeJSON(verdict{File: problems[0].File, Problems: problems, Warnings: []*opconfig.Problem{}}); err != nil {
+			return err
+		}
+		return exitCode(1)
+	}
+	for _, p := range problems {
+		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(p.Error()))
+	}
+	return exitCode(1)
+}
+
+func (a *app) tellValid(c *opconfig.Config, asJSON bool) error {
+	if asJSON {
+		return a.writeJSON(verdict{File: c.File, Valid: true, Problems: []*opconfig.Problem{}, Warnings: append([]*opconfig.Problem{}, c.Warnings...)})
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintln(a.stderr, "toolcell: warning: "+escapeText(w.Error()))
+	}
+	name := c.File
+	if name == "" {
+		name = "no file: the defaults"
+	}
+	_, err := fmt.Fprintln(a.stdout, "ok: "+escapeText(name))
+	return err
+}
+
+func (a *app) showConfig(c *opconfig.Config, asJSON bool) error {
+	if asJSON {
+		return a.writeJSON(struct {
+			File   string           `json:"file"`
+			Values []opconfig.Value `json:"values"`
+		}{c.File, c.Values()})
+	}
+	var b strings.Builder
+	err := c.Show(&b)
+	text := b.String()
+	if isTerminal(a.stdout) {
+		text = escapeText(text)
+	}
+	_, werr := io.WriteString(a.stdout, text)
+	return errors.Join(err, werr)
+}
