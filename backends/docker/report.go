@@ -52,7 +52,7 @@ func (b *Backend) always(p sandbox.ContainerProfile, e *engine) []sandbox.Enforc
 		enforced(sandbox.FSReadonlyRoot, "--read-only"),
 		enforced(sandbox.FSDeclaredWrites, "--read-only, --tmpfs, an unprivileged user; an image's volumes are not writable"),
 		enforced(sandbox.FSNoHostFiles, "the image's own root; only declared mounts, init and the accounts file"),
-		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, the engine's masks of /proc and /sys"),
+		procEntry(p),
 		enforced(sandbox.IPCIsolated, "--ipc private, a network namespace, seccomp on keyctl"),
 		filesEntry(p, e),
 		enforced(sandbox.LimitWall, "init's clock, %s, and the caller's after it", p.Limits.Wall),
@@ -67,6 +67,16 @@ func (b *Backend) always(p sandbox.ContainerProfile, e *engine) []sandbox.Enforc
 		out[len(out)-1] = absent(sandbox.PrivNonroot, "the image's user is kept, and it may be root", `use the user "auto" or uid:gid`)
 	}
 	return out
+}
+
+// procEntry says what the engine leaves in view: which files it masks is its own list, and none of the engines' lists was
+// complete.
+func procEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+	x := enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, the engine's masks of /proc and /sys")
+	if !ownKernel(p.Runtime) {
+		x.Reason = "the engine's masks leave figures of the whole machine in view, such as /proc/interrupts"
+	}
+	return x
 }
 
 func filesEntry(p sandbox.ContainerProfile, e *engine) sandbox.Enforcement {
