@@ -1,0 +1,175 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// The bounds of run_code.
+const (
+	DefaultCodeTimeout = 30 * time.Second
+	MaxCodeTimeout     = 300 * time.Second
+	MaxCodePIDs        = 256
+)
+
+// MaxCode is how much code a call takes, in bytes.
+const MaxCode = 8 << 20
+
+// CodeArgs are the arguments of run_code.
+type CodeArgs struct {
+	// Language is a language or an alias; see [ParseLanguage].
+	Language string
+	// Code is the program. It is handed over in a file, so that its size and its standard input are its own.
+	Code string
+	// Timeout is the wall-clock limit. 0 and less mean 30 s, more than 300 s means 300 s.
+	Timeout time.Duration
+	// Network asks for a network, which only the operator can grant.
+	Network bool
+	// Isolation is "" or IsolationSandbox.
+	Isolation string
+	// Stdin is the program's standard input. nil means an empty one.
+	Stdin io.Reader
+	// Env holds KEY=VALUE entries.
+	Env []string
+	// Stdout and Stderr also receive the output as it comes.
+	Stdout, Stderr io.Writer
+}
+
+// CodeResult is what run_code's program did.
+type CodeResult struct {
+	// Result is the run. Its Artifacts name the files that were brought back.
+	Result sandbox.Result
+	// Language is the language's name.
+	Language string
+	// Timeout and MemoryMB are the limits that held.
+	Timeout  time.Duration
+	MemoryMB int
+	// Artifacts are the regular files that the code left in its output directory.
+	Artifacts []Artifact
+	// Omitted says in words which files were left there and not brought back.
+	Omitted []string
+}
+
+// RunCode runs a snippet of code in a sandbox of its own. The program starts in its output directory, which OUTPUT_DIR
+// names; regular files that it leaves there are the result's artifacts.
+func (t Tools) RunCode(ctx context.Context, a CodeArgs) (CodeResult, error) {
+	if strings.TrimSpace(a.Code) == "" {
+		return CodeResult{}, sandbox.Invalid("", "code is required.")
+	}
+	l, err := findLanguage(a.Language)
+	if err != nil {
+		return CodeResult{}, err
+	}
+	if len(a.Code) > MaxCode {
+		return CodeResult{}, sandbox.Invalid("code", "%d bytes, more than %d", len(a.Code), MaxCode)
+	}
+	p, err := t.enter(ctx, Request{Tool: NameRunCode, Language: l.name, Isolation: a.Isolation, Network: a.Network})
+	if err != nil {
+		return CodeResult{}, err
+	}
+	p.Profile.PIDs = min(cmp.Or(p.Profile.PIDs, sandbox.DefaultPIDs), MaxCodePIDs)
+	p.Profile.Limits.Wall = p.cap(a.Timeout, DefaultCodeTimeout, MaxCodeTimeout)
+	return t.runStaged(ctx, p, l, a)
+}
+
+// runStaged runs the code between the making and the removal of its directories.
+func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (r CodeResult, err error) {
+	user, err := sandbox.ParseUser(p.Profile.User)
+	if err != nil {
+		return CodeResult{}, err
+	}
+	s, err := newStage(t.TempDir, l.file, a.Code, user)
+	if err != nil {
+		return CodeResult{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameRunCode), Cause: err}
+	}
+	defer func() { err = errors.Join(err, s.remove()) }()
+	code, output := p.inside(s)
+	c := sandbox.Command{
+		Argv: append(l.argv, code), Dir: p.codeDir(output), Timeout: p.Profile.Limits.Wall, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,
+		Env: append(append(l.env, "OUTPUT_DIR="+output), a.Env...),
+	}
+	if !p.OnHost {
+		p.Profile.Binds = append(p.Profile.Binds[:len(p.Profile.Binds):len(p.Profile.Binds)], s.mounts(true)...)
+	}
+	res, err := p.Backend.Run(ctx, p.Profile, c)
+	if err != nil {
+		return CodeResult{}, missingProgram(l.argv[0], err)
+	}
+	r = CodeResult{Result: res, Language: l.name, Timeout: c.Timeout, MemoryMB: p.Profile.WithDefaults().Limits.MemoryMB}
+	tidyStreams(&r.Result)
+	r.Artifacts, r.Omitted, err = collect(s.outputDir(), t.Artifacts)
+	if err != nil {
+		return CodeResult{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameRunCode), Cause: err}
+	}
+	for _, f := range r.Artifacts {
+		r.Result.Artifacts = append(r.Result.Artifacts, sandbox.Artifact{Path: output + "/" + f.Name, Size: f.Size})
+	}
+	return r, nil
+}
+
+// inside returns where the program finds the code and its output directory.
+func (p Place) inside(s *stage) (code, output string) {
+	if p.OnHost {
+		return joinHost(s.codeDir(), s.code), s.outputDir()
+	}
+	return codeTarget + "/" + s.code, outputTarget
+}
+
+// codeDir is where run_code's program starts: in its output directory, unless the place has a directory to work in.
+func (p Place) codeDir(output string) string {
+	if w := p.Profile.Workdir; w != "" && w != sandbox.DefaultWorkdir {
+		return w
+	}
+	return output
+}
+
+// tidyStreams removes the part of a rune that a limit left at the end of a stream.
+func tidyStreams(r *sandbox.Result) {
+	r.Stdout, r.StdoutTruncated = cut(r.Stdout, len(r.Stdout), r.StdoutTruncated)
+	r.Stderr, r.StderrTruncated = cut(r.Stderr, len(r.Stderr), r.StderrTruncated)
+}
+
+// missingProgram says of an interpreter that is not there what that means.
+func missingProgram(program string, err error) error {
+	if !errors.Is(err, sandbox.ErrNotFound) {
+		return err
+	}
+	return &sandbox.Error{
+		Kind: sandbox.KindInvalid, Op: "interpreter " + program, Cause: err,
+		Fix: "use another language, or let the operator choose an image that has " + program,
+	}
+}
+
+// Prepare does ahead what calls must not spend their time on: it prepares the images of run_code's languages and of the
+// builtins, each once. Tools that the Chooser refuses are left out; everything else that fails is in the error.
+func (t Tools) Prepare(ctx context.Context) error {
+	requests := []Request{{Tool: NameShellExec}}
+	for _, l := range Languages() {
+		requests = append(requests, Request{Tool: NameRunCode, Language: l})
+	}
+	type image struct{ backend, name string }
+	seen := map[image]bool{}
+	var errs []error
+	for _, r := range requests {
+		p, err := t.enter(ctx, r)
+		if errors.Is(err, sandbox.ErrRefused) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		key := image{p.Backend.Name(), p.Profile.Image}
+		if !seen[key] {
+			seen[key] = true
+			errs = append(errs, p.Backend.Prepare(ctx, p.Profile))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// Where a call finds its code and leaves its files.
+const (
+	codeTarget   = "/code"
+	outputTarget = "/output"
+)
+
+// insideID is who the program of a root caller is: what backends use for "auto".
+const insideID = 65532
+
+// stage holds the host's side of a call's own directories. Both are below one directory that no other user can enter.
+type stage struct {
+	dir  string
+	code string
+}
+
+// newStage makes the directories and writes the code.
+func newStage(temp, file, code string, user sandbox.UserSpec) (*stage, error) {
+	dir, err := os.MkdirTemp(temp, "toolcell-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the call: %w", err)
+	}
+	// A mount's source may not be reached by a link.
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a directory for the call: %w", err), os.RemoveAll(dir))
+	}
+	s := &stage{dir: real, code: file}
+	if err := s.fill(code, user); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return s, nil
+}
+
+func (s *stage) fill(code string, user sandbox.UserSpec) error {
+	// The program may be another user than the caller, so the code is readable by all who get to see it.
+	if err := makeDir(s.codeDir(), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.codeDir(), s.code), []byte(code), 0o600); err != nil {
+		return fmt.Errorf("write the code: %w", err)
+	}
+	if err := os.Chmod(filepath.Join(s.codeDir(), s.code), 0o644); err != nil {
+		return fmt.Errorf("write the code: %w", err)
+	}
+	if err := makeDir(s.outputDir(), 0o700); err != nil {
+		return err
+	}
+	return giveTo(s.outputDir(), user)
+}
+
+// makeDir makes a directory whatever the umask is.
+func makeDir(dir string, mode fs.FileMode) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("make a directory for the call: %w", err)
+	}
+	if err := os.Chmod(dir, mode); err != nil {
+		return fmt.Errorf("make a directory for the call: %w", err)
+	}
+	return nil
+}
+
+func (s *stage) codeDir() string   { return filepath.Join(s.dir, "code") }
+func (s *stage) outputDir() string { return filepath.Join(s.dir, "output") }
+
+// mounts are what the program sees of the stage.
+func (s *stage) mounts(output bool) []sandbox.Mount {
+	ms := []sandbox.Mount{{Source: s.codeDir(), Target: codeTarget}}
+	if output {
+		ms = append(ms, sandbox.Mount{Source: s.outputDir(), Target: outputTarget, Writable: true})
+	}
+	return ms
+}
+
+// remove removes everything, also below directories that the program made unreadable.
+func (s *stage) remove() error {
+	err := os.RemoveAll(s.dir)
+	if err == nil {
+		return nil
+	}
+	// No process of the call is left that could change a directory into a link meanwhile.
+	walkErr := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	if err = os.RemoveAll(s.dir); err != nil {
+		return fmt.Errorf("remove the call's directory: %w", errors.Join(err, walkErr))
+	}
+	return nil
+}
