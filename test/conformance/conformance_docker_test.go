@@ -48,7 +48,8 @@ func TestEngines(t *testing.T) {
 			c := docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python())}
 			conformance.Run(t, conformance.Suite{
 				Open:    func(t *testing.T) sandbox.Backend { return openDocker(t, e, c) },
-				HostIDs: true, Slow: true,
+				HostIDs: true, Slow: true, TextPaths: true, NoIPv6: true,
+				Unmasked: []string{"/proc/interrupts"}, LeastMemoryMB: 6,
 			})
 		})
 	}

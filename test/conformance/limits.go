@@ -172,7 +172,7 @@ func (e *env) ownLimits(t *testing.T) {
 // leastLimits: what validation accepts is enough for a small program, so that a limit is never a set-up error.
 func (e *env) leastLimits(t *testing.T) {
 	for name, change := range map[string]func(*sandbox.ContainerProfile){
-		"memory":        func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = sandbox.MinMemoryMB },
+		"memory":        func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = max(sandbox.MinMemoryMB, e.LeastMemoryMB) },
 		"processes":     func(p *sandbox.ContainerProfile) { p.PIDs = 1 },
 		"cores":         func(p *sandbox.ContainerProfile) { p.Limits.CPUs = 0.01 },
 		"open files":    func(p *sandbox.ContainerProfile) { p.Limits.OpenFiles = 8 },

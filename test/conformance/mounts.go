@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -144,8 +145,13 @@ func (e *env) mountNames(t *testing.T) {
 			dir := filepath.Join(e.workspace(t), name)
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("content"), 0o644))
+			e.give(t, dir)
 			m := sandbox.Mount{Source: dir, Target: "/data/" + name, Writable: true}
 			c := sandbox.Command{Argv: []string{"cat", m.Target + "/" + name}, Dir: m.Target}
+			if e.TextPaths && !utf8.ValidString(name) {
+				e.refused(t, e.mounted(m), c, sandbox.ErrInvalid, sandbox.ErrRefused)
+				return
+			}
 			assert.Equal(t, "content", e.ok(t, e.mounted(m), c))
 		})
 	}

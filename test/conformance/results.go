@@ -25,7 +25,7 @@ func (e *env) results(t *testing.T) {
 
 // exitCodes runs all of them: 125 to 127 and 137 are the program's own as much as 0 is.
 func (e *env) exitCodes(t *testing.T) {
-	codes := []int{0, 1, 2, 63, 124, 125, 126, 127, 128, 130, 137, 139, 143, 153, 255}
+	codes := []int{0, 1, 124, 125, 126, 127, 137, 255}
 	if !e.Slow {
 		codes = nil
 		for code := range 256 {
@@ -46,6 +46,9 @@ func (e *env) signals(t *testing.T) {
 	for name, number := range map[string]int{
 		"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "SEGV": 11, "PIPE": 13, "ALRM": 14, "TERM": 15,
 	} {
+		if e.Slow && name != "KILL" && name != "TERM" && name != "SEGV" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			res := e.run(t, e.profile(), sh("kill -"+name+" $$; exit 3"))
 			assert.Equal(t, sandbox.StatusSignaled, res.Status)

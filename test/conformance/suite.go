@@ -40,6 +40,14 @@ type Suite struct {
 	// HostIDs says that the ids inside are the host's: a writable mount has to belong to whom the program runs as, which
 	// for a root caller is 65532, and what is written there is that user's.
 	HostIDs bool
+	// Unmasked lists files of /proc and /sys that the backend cannot hide. The report has to say so.
+	Unmasked []string
+	// TextPaths says that a mount's path has to be UTF-8, and that another is refused.
+	TextPaths bool
+	// NoIPv6 says that the loopback inside has no IPv6 address.
+	NoIPv6 bool
+	// LeastMemoryMB is the smallest memory limit that the backend takes; 0 means sandbox.MinMemoryMB.
+	LeastMemoryMB int
 	// Slow says that a call takes a good part of a second, so that the suite tries one of each kind where it else tries
 	// every number.
 	Slow bool

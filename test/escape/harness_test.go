@@ -53,6 +53,8 @@ type attempt struct {
 	unshare            uintptr
 	asInit, supervised bool
 	nobody, ownCopy    bool
+	// freezes says that a filter may end one thread of the program and leave the rest waiting for it.
+	freezes bool
 }
 
 func (a attempt) title() string {
@@ -181,13 +183,21 @@ func describe(err error) string {
 }
 
 // profile returns the profile of an attempt's confined run.
-func (h *harness) profile(a attempt, f *fixture) sandbox.ContainerProfile {
+func (h *harness) profile(t *testing.T, a attempt, f *fixture) sandbox.ContainerProfile {
+	t.Helper()
+	if a.writable {
+		h.give(t, f.dir)
+	}
 	p := sandbox.ContainerProfile{
+		Image:  h.image,
 		Limits: sandbox.Limits{Wall: 30 * time.Second},
 		Binds: []sandbox.Mount{
 			{Source: filepath.Dir(h.helper), Target: helperDir, Exec: true},
 			{Source: f.dir, Target: placeDir, Writable: a.writable, Exec: a.exec},
 		},
+	}
+	if a.freezes {
+		p.Limits.Wall = 5 * time.Second
 	}
 	if a.profile != nil {
 		a.profile(&p)
@@ -200,8 +210,14 @@ func (h *harness) confined(t *testing.T, a attempt, f *fixture) outcome {
 	t.Helper()
 	argv := append([]string{helperDir + "/" + filepath.Base(h.helper)},
 		a.arguments(side{place: placeDir, host: f.dir, confined: true, f: f})...)
-	res, err := h.b.Run(t.Context(), h.profile(a, f), sandbox.Command{Argv: argv})
+	res, err := h.b.Run(t.Context(), h.profile(t, a, f), sandbox.Command{Argv: argv})
 	require.NoError(t, err, "the sandbox did not run")
+	return a.outcome(t, res)
+}
+
+// outcome reads what came of an attempt, which has to have been reached.
+func (a attempt) outcome(t *testing.T, res sandbox.Result) outcome {
+	t.Helper()
 	o := parse(a.name, res.Stdout, strings.TrimSpace(string(res.Stderr))+" "+string(res.Status)+" "+res.Signal)
 	require.True(t, o.began, "the attempt was not reached: %s, stdout %q, exit %d", o.detail, res.Stdout, res.ExitCode)
 	return o
@@ -236,7 +252,7 @@ func (h *harness) reservation(t *testing.T, a attempt, f *fixture) string {
 	if a.guarantee == "" {
 		return ""
 	}
-	report, err := h.b.Ready(t.Context(), h.profile(a, f))
+	report, err := h.b.Ready(t.Context(), h.profile(t, a, f))
 	require.NoError(t, err)
 	return report.Get(a.guarantee).Reason
 }

@@ -74,7 +74,12 @@ func (c *tally) print(t *testing.T) {
 
 // harness is what all attempts share.
 type harness struct {
-	b               sandbox.Backend
+	b sandbox.Backend
+	// image is the profile's. owner, when not 0, is who a writable place has to belong to.
+	image string
+	owner int
+	// together says that a sandbox is dear, so that attempts that need nothing of their own share one.
+	together        bool
 	helper, spawner string
 	// protected is a directory of the host that the operator allows no mount to show.
 	protected string
@@ -83,10 +88,9 @@ type harness struct {
 	sums map[string]string
 }
 
-// newHarness opens the backend the way a careless gateway would: with descriptors of the host open and inheritable, and a
+// careless makes this process what a careless gateway would be: with descriptors of the host open and inheritable, and a
 // secret in its environment.
-func newHarness(t *testing.T, helper, spawner string) *harness {
-	h := &harness{helper: helper, spawner: spawner}
+func (h *harness) careless(t *testing.T) {
 	for range 100 {
 		fd, err := syscall.Open("/", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 		require.NoError(t, err)
@@ -94,6 +98,12 @@ func newHarness(t *testing.T, helper, spawner string) *harness {
 	}
 	t.Setenv("TOOLCELL_GATEWAY_KEY", gatewaySecret)
 	h.protected = tempDir(t)
+}
+
+// newHarness opens the native backend.
+func newHarness(t *testing.T, helper, spawner string) *harness {
+	h := &harness{helper: helper, spawner: spawner}
+	h.careless(t)
 	c := native.Config{Spawner: h.spawner, Protected: []string{h.protected}}
 	if os.Geteuid() != 0 {
 		for _, g := range []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU} {

@@ -26,7 +26,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // enforced reports whether the backend promises g on this host.
 func (h *harness) enforced(g sandbox.Guarantee) bool {
-	report, err := h.b.Ready(context.Background(), sandbox.ContainerProfile{})
+	report, err := h.b.Ready(context.Background(), sandbox.ContainerProfile{Image: h.image})
 	return err == nil && report.Enforced(g)
 }
 
@@ -110,7 +110,7 @@ func (h *harness) sandboxHelper(t *testing.T, a attempt, f *fixture, args ...str
 	done := make(chan error, 1)
 	go func() {
 		argv := append([]string{helperDir + "/" + filepath.Base(h.helper)}, args...)
-		_, err := h.b.Run(context.Background(), h.profile(a, f), sandbox.Command{Argv: argv, Stdin: in, Stdout: out})
+		_, err := h.b.Run(context.Background(), h.profile(t, a, f), sandbox.Command{Argv: argv, Stdin: in, Stdout: out})
 		_ = out.CloseWithError(fmt.Errorf("the call ended: %v", err))
 		done <- err
 	}()
@@ -172,10 +172,14 @@ func (h *harness) raceMount(t *testing.T) {
 	source := filepath.Join(f.dir, "sub")
 	end := h.sandboxHelper(t, attempt{writable: true}, f, "swap", placeDir)
 	defer end()
-	control := careless(source, h.protected)
+	control := fooled(source, h.protected)
 	mounted, refused := 0, 0
-	for range 100 {
-		p := sandbox.ContainerProfile{Binds: []sandbox.Mount{{Source: source, Target: "/data"}}}
+	tries := 100
+	if h.together {
+		tries = 20
+	}
+	for range tries {
+		p := sandbox.ContainerProfile{Image: h.image, Binds: []sandbox.Mount{{Source: source, Target: "/data"}}}
 		res, err := h.b.Run(t.Context(), p, sandbox.Command{Argv: []string{"/bin/sh", "-c", "cat /data/secret; ls /data"}})
 		if err != nil {
 			refused++
@@ -189,8 +193,8 @@ func (h *harness) raceMount(t *testing.T) {
 	h.tally.record("race-mount", control, "a careless check was never fooled here")
 }
 
-// careless checks where source leads, then opens it, as two steps; it reports whether that was ever fooled.
-func careless(source, protected string) bool {
+// fooled checks where source leads, then opens it, as two steps; it reports whether that was ever fooled.
+func fooled(source, protected string) bool {
 	for range 200000 {
 		real, err := filepath.EvalSymlinks(source)
 		if err != nil || real == protected {
@@ -262,7 +266,7 @@ func (h *harness) hostSockets(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.Chmod(path, 0o777))
 	}
-	report, err := h.b.Ready(t.Context(), h.profile(a, f))
+	report, err := h.b.Ready(t.Context(), h.profile(t, a, f))
 	require.NoError(t, err)
 	line := report.Get(sandbox.IPCNoHostSockets)
 
@@ -270,7 +274,7 @@ func (h *harness) hostSockets(t *testing.T) {
 	serve()
 	control := h.unconfined(t, a, f)
 	argv := []string{helperDir + "/" + filepath.Base(h.helper), "connect-path", placeDir + "/deep/socket"}
-	res, err := h.b.Run(t.Context(), h.profile(a, f), sandbox.Command{Argv: argv})
+	res, err := h.b.Run(t.Context(), h.profile(t, a, f), sandbox.Command{Argv: argv})
 	if err != nil {
 		assert.True(t, strings.Contains(err.Error(), "socket"), "%v", err)
 		t.Logf("refused: %v", err)
@@ -297,7 +301,7 @@ func (h *harness) selfInterpreter(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "script"), []byte("#!/proc/self/exe\n"), 0o755))
 	a := attempt{exec: true}
 	for _, argv := range [][]string{{placeDir + "/script"}, {"/bin/sh", "-c", placeDir + "/script; exit 3"}} {
-		res, err := h.b.Run(t.Context(), h.profile(a, f), sandbox.Command{Argv: argv})
+		res, err := h.b.Run(t.Context(), h.profile(t, a, f), sandbox.Command{Argv: argv})
 		t.Logf("%q: %v, exit %d, stdout %q, stderr %q", argv, err, res.ExitCode, res.Stdout, res.Stderr)
 	}
 	assert.Equal(t, h.sums, h.programs(t))
