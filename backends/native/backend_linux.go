@@ -73,20 +73,24 @@ func (b *Backend) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	status, err := ownStatus()
+	if err != nil {
+		return err
+	}
 	b.lanes = &lanes{id: id, place: b.placeSpawner}
 	if b.config.Direct {
-		return b.openDirect(ctx)
+		return b.openDirect(ctx, status)
 	}
 	go b.openCgroups()
 	return b.openLanes(ctx)
 }
 
 // openDirect prepares this process for making its calls itself.
-func (b *Backend) openDirect(ctx context.Context) error {
+func (b *Backend) openDirect(ctx context.Context, status []byte) error {
 	b.openCgroups()
 	if b.cgroups == nil || !b.cgroups.NeedsSpawner() {
 		var err error
-		if b.lanes.direct, err = newDirect(b.lanes.id); err != nil {
+		if b.lanes.direct, err = newDirect(b.lanes.id, status); err != nil {
 			close(b.spawnerUp)
 			return err
 		}

@@ -28,7 +28,7 @@ type call struct {
 	profile sandbox.ContainerProfile
 	command sandbox.Command
 	report  sandbox.Report
-	// offset is the sandbox's id in the spawner's namespace; 0, the caller's own, for an ordinary user.
+	// offset is the sandbox's id in the block of a root caller; 0 for an ordinary user, whose sandboxes have its own.
 	offset  uint32
 	image   *rootfs.Image
 	sources []*source
@@ -39,12 +39,12 @@ type call struct {
 	program      plan.Program
 	plan         *plan.Plan
 	request      wire.Request
-	// files go to the spawner in this order; the first two are the plan, which calls share, and the program.
+	// files go to who forks in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
 	// theirs are the sandbox's ends of the pipes, closed once they are sent.
 	theirs []*os.File
 	stdin  *os.File
-	// lost says that the spawner did not tell the call's end, so its host id may still be in use.
+	// lost says that the call's end was not told, so its host id may still be in use.
 	lost           bool
 	stdout, stderr *capture
 }
@@ -262,7 +262,7 @@ func (k *call) compile() error {
 	return nil
 }
 
-// specify decides where each descriptor goes: the plan, what the spawner keeps, then what the plan itself uses.
+// specify decides where each descriptor goes: the plan, what is kept to watch the call, then what the plan itself uses.
 func (k *call) specify() error {
 	user, err := sandbox.ParseUser(k.profile.User)
 	if err != nil {
@@ -316,8 +316,8 @@ func (k *call) specify() error {
 // hostname is the name of every sandbox's machine.
 const hostname = "sandbox"
 
-// rlimitSlack is how many seconds a single process may use beyond the call's CPU time: without a cgroup the spawner adds
-// up the tree and ends the call, and the rlimit is the second lock, for what it does not see.
+// rlimitSlack is how many seconds a single process may use beyond the call's CPU time. The rlimit is the second lock:
+// without a cgroup, for what adding up the tree does not see; in a direct call, for when its caller is stopped.
 const rlimitSlack = 2
 
 func (k *call) placeFiles() {

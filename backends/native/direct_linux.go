@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -40,37 +41,54 @@ type ownProcess struct {
 	memfdNoexec bool
 }
 
-// newDirect returns nil when this thread or this process's /proc is not what a direct call needs.
-func newDirect(id identity) (*direct, error) {
-	if unix.Gettid() != os.Getpid() {
+// newDirect returns nil when this thread is not what a direct call needs. status is this process's, see [ownStatus].
+func newDirect(id identity, status []byte) (*direct, error) {
+	if !onMainThread() {
 		return nil, nil
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil || !ownNamespace(status) {
-		return nil, nil // whose pid it is that /proc shows could not be told
-	}
 	d := &direct{replies: make(map[uint64]chan message)}
-	d.process = ownProcess{identity: id, ignored: ignoredSignals(status)}
-	d.process.findMemfdSysctl()
+	var err error
 	if d.supervisor, err = supervise.New(d.tell); err != nil {
 		return nil, unavailable("prepare a call", err, "")
 	}
-	fd, err := unix.FcntlInt(uintptr(d.supervisor.FD()), unix.F_DUPFD_CLOEXEC, 0)
-	if err == nil {
-		err = unix.SetNonblock(fd, true) // or the Go runtime would not wait on it
-	}
-	if err != nil {
+	if d.events, err = waitable(d.supervisor.FD()); err != nil {
+		d.supervisor.Close()
 		return nil, unavailable("prepare a call", err, "")
 	}
-	d.events = os.NewFile(uintptr(fd), "events")
+	d.process = ownProcess{identity: id, ignored: ignoredSignals(status)}
+	d.process.findMemfdSysctl()
 	return d, nil
 }
 
-// ownNamespace reports whether /proc is that of the process's own process namespace: its status file then gives the
-// process one id only (NSpid, proc_pid_status(5)).
-func ownNamespace(status []byte) bool {
+func onMainThread() bool { return unix.Gettid() == os.Getpid() }
+
+// waitable duplicates a descriptor as a file that the Go runtime waits on.
+func waitable(fd int) (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // or it would read it as a file of a disk
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), "events"), nil
+}
+
+// ownStatus reads what /proc says of this process. A /proc of another process namespace is refused: the ids in it are
+// other processes', and a sandbox's identity maps would be written to one of those. Its status file gives this process
+// an id for each namespace from that /proc's on (NSpid, proc_pid_status(5)); a kernel without such namespaces gives none.
+func ownStatus() ([]byte, error) {
+	const fix = "mount the proc file system of this process namespace at /proc (unshare --mount-proc)"
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, unavailable("open native", err, fix)
+	}
 	ids := bytes.Fields(statusField(status, "NSpid:"))
-	return len(ids) == 1 && string(ids[0]) == fmt.Sprint(os.Getpid())
+	if len(ids) > 1 || len(ids) == 1 && string(ids[0]) != fmt.Sprint(os.Getpid()) {
+		return nil, unavailable("open native", fmt.Errorf("/proc is another process namespace's: this process is %s there and %d here", ids[0], os.Getpid()), fix)
+	}
+	return status, nil
 }
 
 // ignoredSignals reads the mask of ignored signals, a hexadecimal number (proc_pid_status(5)). What cannot be read
@@ -126,24 +144,33 @@ func (d *direct) outside(offset uint32) (uid, gid uint32) {
 
 // start forks the call's init. It must be called on the main thread, with which init dies.
 func (d *direct) start(k *call) (<-chan message, error) {
-	if unix.Gettid() != os.Getpid() {
-		return nil, unavailable("start a call", errors.New("it is not made from the process's main thread"),
-			"lock the main goroutine to its thread in an init function (runtime.LockOSThread), or leave Config.Direct off")
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed != nil {
-		return nil, d.failed
+	if err := d.usable(); err != nil {
+		return nil, err
+	}
+	if err := d.supervisor.KeepHeapFromForks(); err != nil {
+		return nil, unavailable("keep this process's memory from its sandbox", err, "")
+	}
+	if err := stamp(&k.request); err != nil {
+		return nil, err
 	}
 	ch := make(chan message, replies)
 	d.replies[k.id] = ch
-	d.supervisor.KeepHeapFromForks()
 	if err := d.supervisor.Start(&k.request, descriptors(k.files)); err != nil {
-		delete(d.replies, k.id)
-		return nil, unavailable("start a call", err, "")
+		d.giveUp(err) // there may be an init that could not even be killed
 	}
 	d.serve()
 	return ch, nil
+}
+
+// usable returns why nothing can be forked, if so. The lock is held.
+func (d *direct) usable() error {
+	if d.failed == nil && !onMainThread() {
+		return unavailable("start a call", errors.New("it is not made from the process's main thread"),
+			"lock the main goroutine to its thread in an init function (runtime.LockOSThread), or leave Config.Direct off")
+	}
+	return d.failed
 }
 
 func descriptors(files []*os.File) []int {
@@ -216,8 +243,8 @@ func (d *direct) step(wait time.Duration) error {
 	var n int
 	var failed error
 	err = conn.Read(func(fd uintptr) bool {
-		n, failed = unix.EpollWait(int(fd), events[:], 0)
-		return n != 0 && !errors.Is(failed, unix.EINTR)
+		n, failed = unix.EpollWait(int(fd), events[:], 0) // which, not waiting, is not interrupted either
+		return n != 0
 	})
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -227,6 +254,9 @@ func (d *direct) step(wait time.Duration) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.failed != nil {
+		return d.failed // given up or closed since
+	}
 	for i := range events[:max(n, 0)] {
 		if err := d.supervisor.Handle(&events[i]); err != nil {
 			return err
@@ -248,6 +278,11 @@ func (d *direct) kill(id uint64) {
 func (d *direct) fail(cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.giveUp(cause)
+}
+
+// giveUp is fail with the lock held.
+func (d *direct) giveUp(cause error) {
 	if d.failed != nil {
 		return
 	}
@@ -269,14 +304,21 @@ func (d *direct) busy() int {
 func (d *direct) userNS(r *wire.Request, waiting *os.File) (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.usable(); err != nil {
+		return nil, err
+	}
 	fd, err := d.supervisor.UserNS(r, descriptors([]*os.File{waiting, waiting}))
 	if err != nil {
-		return nil, spawnerFault(wire.Reply{Step: wire.StepMaps, Errno: uint32(supervise.Errno(err))})
+		return nil, startError(err)
 	}
 	return os.NewFile(uintptr(fd), "namespace"), nil
 }
 
+// close gives the descriptors back. It waits for the events that are being served.
 func (d *direct) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = cmp.Or(d.failed, errClosed())
 	if d.process.memfdSysctl != nil {
 		d.process.memfdSysctl.Close()
 	}

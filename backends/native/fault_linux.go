@@ -15,11 +15,13 @@ import (
 // fault turns a failed step into the error that a caller sees.
 func (k *call) fault(r wire.Reply) error {
 	errno := syscall.Errno(r.Errno)
-	if r.BySpawner && r.Step == wire.StepFork && k.b.lanes.direct != nil {
-		return startError(errno)
-	}
-	if r.BySpawner {
+	switch {
+	case r.BySpawner && k.b.lanes.direct == nil:
 		return spawnerFault(r)
+	case r.BySpawner && r.Step == wire.StepFork:
+		return startError(errno)
+	case r.BySpawner:
+		return startError(&sandbox.SetupError{Step: wire.StepName(r.Step), Errno: errno})
 	}
 	step, ok := k.plan.Step(int(r.Step))
 	if !ok {
@@ -49,7 +51,11 @@ func (e *execError) Unwrap() error        { return e.errno }
 
 func (k *call) startFault(step uint32, errno syscall.Errno) error {
 	if step != forked.StepStart {
-		return k.setup("confine", &sandbox.SetupError{Step: pseudoStep(step), Index: int(step), Errno: errno})
+		e := &sandbox.Error{Kind: sandbox.KindSetup, Op: "confine", Cause: &sandbox.SetupError{Step: pseudoStep(step), Index: int(step), Errno: errno}}
+		if step == forked.StepDescriptors {
+			e.Fix = "raise the limit on open files (RLIMIT_NOFILE, ulimit -n)"
+		}
+		return e
 	}
 	e := &sandbox.Error{Kind: sandbox.KindInvalid, Op: fmt.Sprintf("start %q", k.command.Argv[0])}
 	switch {

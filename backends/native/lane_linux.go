@@ -64,17 +64,25 @@ func (l *lane) expect(id uint64, ch chan message) error {
 }
 
 func (l *lane) write(r *wire.Request, files []*os.File) error {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return os.NewSyscallError("clock_gettime", err)
+	if err := stamp(r); err != nil {
+		return err
 	}
-	r.Sent = now.Nano()
 	var oob []byte
 	if len(files) > 0 {
 		oob = unix.UnixRights(descriptors(files)...)
 	}
 	_, _, err := l.conn.WriteMsgUnix(wire.Bytes(r), oob, nil)
 	return err
+}
+
+// stamp notes when a request is sent.
+func stamp(r *wire.Request) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return os.NewSyscallError("clock_gettime", err)
+	}
+	r.Sent = now.Nano()
+	return nil
 }
 
 // kill asks for a call's end. An error means that the lane is gone, and the call with it.

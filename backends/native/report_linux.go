@@ -59,7 +59,23 @@ func absent(g sandbox.Guarantee, reason, fix string) sandbox.Enforcement {
 	return sandbox.Enforcement{Guarantee: g, Reason: reason, Fix: fix}
 }
 
-// always are the guarantees that need nothing but the namespaces, without which there is no spawner and no backend.
+// watcher is who has the clocks.
+func (b *Backend) watcher() string {
+	if b.lanes.direct != nil {
+		return "this process"
+	}
+	return "the spawner"
+}
+
+// lifeEntry says by what nothing outlives the caller.
+func (b *Backend) lifeEntry() sandbox.Enforcement {
+	if b.lanes.direct != nil {
+		return enforced(sandbox.LifeNoSurvivors, "pid namespace of the sandbox, whose init ends with its caller, and by itself %s after the deadline", lifetimeSlack)
+	}
+	return enforced(sandbox.LifeNoSurvivors, "pid namespaces of the sandbox and of the spawner, which ends with its caller")
+}
+
+// always are the guarantees that need nothing but the namespaces, without which there is no backend.
 func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
 	return []sandbox.Enforcement{
 		enforced(sandbox.FSReadonlyRoot, "private tmpfs root, read-only binds, Landlock"),
@@ -69,12 +85,12 @@ func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
 		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, fresh masked /proc, no /sys"),
 		enforced(sandbox.IPCIsolated, "ipc and network namespaces, own session keyring, seccomp on keyctl, Landlock scopes"),
 		b.filesEntry(p),
-		enforced(sandbox.LimitWall, "the spawner's clock, %s", p.Limits.Wall),
+		enforced(sandbox.LimitWall, "%s's clock, %s", b.watcher(), p.Limits.Wall),
 		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", p.Limits.OutputKB),
 		enforced(sandbox.PrivNoNewPrivileges, "no_new_privs, every mount nosuid"),
 		enforced(sandbox.PrivNoCapabilities, "empty capability and bounding sets, securebits locked"),
 		enforced(sandbox.EnvFiltered, "an environment made from nothing"),
-		enforced(sandbox.LifeNoSurvivors, "pid namespaces of the sandbox and of the spawner, which ends with its caller"),
+		b.lifeEntry(),
 	}
 }
 
@@ -123,9 +139,9 @@ func cgroupFix(err error) string {
 
 func (b *Backend) cpuTimeEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 	if b.controller(cgroup.CPUAcct) == nil {
-		return enforced(sandbox.LimitCPUTime, "%s watched by the spawner, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), p.Limits.CPUSeconds)
+		return enforced(sandbox.LimitCPUTime, "%s watched by %s, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), b.watcher(), p.Limits.CPUSeconds)
 	}
-	e := enforced(sandbox.LimitCPUTime, "the process tree's times watched by the spawner and RLIMIT_CPU, %d s", p.Limits.CPUSeconds)
+	e := enforced(sandbox.LimitCPUTime, "the process tree's times watched by %s and RLIMIT_CPU, %d s", b.watcher(), p.Limits.CPUSeconds)
 	e.Reason = "without a cgroup, children that nobody waits for are counted only while they live; the deadline bounds them"
 	return e
 }
@@ -178,7 +194,7 @@ func (b *Backend) scratchEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 	return enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock, memfds without execute permission (vm.memfd_noexec, seccomp)")
 }
 
-// noexecMemfds is what is known of the spawners' namespaces so far.
+// noexecMemfds is what is known so far of the spawners' namespaces, or of a direct call's.
 func (b *Backend) noexecMemfds() bool {
 	select {
 	case <-b.spawnerUp:

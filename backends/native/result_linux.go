@@ -86,7 +86,7 @@ func (k *call) classify(r *sandbox.Result, end ending, used cgroup.Usage) error 
 	case end.canceled && !reply.Exited:
 		r.Status = sandbox.StatusCanceled
 	case reply.Exited:
-		k.classifyExit(r, syscall.WaitStatus(reply.Status))
+		k.classifyExit(r, syscall.WaitStatus(reply.Status), time.Duration(reply.User+reply.System)*time.Microsecond)
 	case !reply.Started:
 		return k.setup("confine", fmt.Errorf("the sandbox's init ended before the program started (wait status %#x)", reply.InitStatus))
 	default:
@@ -96,18 +96,28 @@ func (k *call) classify(r *sandbox.Result, end ending, used cgroup.Usage) error 
 	return nil
 }
 
-func (k *call) classifyExit(r *sandbox.Result, ws syscall.WaitStatus) {
+// classifyExit says how a program ended by itself, having used that much CPU time with the children it waited for.
+func (k *call) classifyExit(r *sandbox.Result, ws syscall.WaitStatus, used time.Duration) {
 	switch {
 	case ws.Exited():
 		r.Status, r.ExitCode = sandbox.StatusExited, ws.ExitStatus()
 	case ws.Signal() == unix.SIGXFSZ:
 		k.signaled(r, ws.Signal())
 		r.Status = sandbox.StatusFileSize
-	case ws.Signal() == unix.SIGXCPU && k.spec.Limits.CPUSeconds > 0:
+	case ws.Signal() == unix.SIGXCPU && used >= k.processCPU():
 		r.Status = sandbox.StatusCPUTimeout
 	default:
 		k.signaled(r, ws.Signal())
 	}
+}
+
+// processCPU is the least CPU time with which a process is sent SIGXCPU by its limit; anybody can send it without.
+func (k *call) processCPU() time.Duration {
+	seconds := uint64(k.profile.Limits.CPUSeconds)
+	if hard, ok := k.spec.Limits.Hard[unix.RLIMIT_CPU]; ok {
+		seconds = min(seconds, hard)
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func (k *call) signaled(r *sandbox.Result, sig syscall.Signal) {

@@ -50,7 +50,7 @@ func (k *call) timeout() time.Duration {
 	return k.profile.Limits.Wall
 }
 
-// ending is how a call ended: the spawner's last word, and whether the caller's context ended it.
+// ending is how a call ended: the last reply, and whether the caller's context ended it.
 type ending struct {
 	reply    wire.Reply
 	canceled bool
@@ -92,7 +92,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	return end, err
 }
 
-// await waits for the spawner's last word about the call.
+// await waits for the last word about the call.
 func (k *call) await(ctx context.Context, l runner, messages <-chan message) (ending, error) {
 	var end ending
 	stuck := time.NewTimer(k.timeout() + k.b.lanes.grace())

@@ -31,7 +31,7 @@ func TestOrdinaryUserIsRefused(t *testing.T) {
 	require.NoError(t, os.Remove(mark))
 	s.Waived = nil
 	v := s.stage(t, 0)
-	v.refused(t, obstructed{stage: "run", kind: sandbox.KindRefused, guarantee: sandbox.LimitProcesses, fix: "cgroup"})
+	v.refused(t, obstructed{stage: "run", kind: sandbox.KindRefused, guarantee: sandbox.LimitProcesses, fix: "Delegate=yes"})
 	assert.NoFileExists(t, mark)
 	for i := range cgroupBound() { // every one of them has to be waived
 		s.Waived = append(append([]sandbox.Guarantee{}, cgroupBound()[:i]...), cgroupBound()[i+1:]...)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,17 +60,21 @@ func find(cmdline string) (pid, parent int) {
 		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err != nil || string(line) != cmdline {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join(dir, "status"))
-		if err != nil {
-			continue
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if parent := parentOf(pid); parent != 0 {
+			return pid, parent
 		}
-		_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
-		line, _, _ := strings.Cut(rest, "\n")
-		pid, _ = strconv.Atoi(filepath.Base(dir))
-		parent, _ = strconv.Atoi(line)
-		return pid, parent
 	}
 	return 0, 0
+}
+
+// parentOf returns the parent of a process, or 0 when that is gone.
+func parentOf(pid int) int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "\nPPid:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	parent, _ := strconv.Atoi(line)
+	return parent
 }
 
 // gone waits until a process has ended.
@@ -154,4 +159,67 @@ func TestIgnoredSignalsAreNotInherited(t *testing.T) {
 	}
 	require.Equal(t, "SigIgn:\t0000000000000207", trap(look))
 	assert.Equal(t, "SigIgn:\t0000000000000000", trap(toolcell()+" run host "+look))
+}
+
+// Signals that a limit sends mean nothing when somebody else sends them.
+func TestSignalOfALimit(t *testing.T) {
+	requireNative(t)
+	const raise = "kill -XCPU $$"
+	plain := exec.Command("sh", "-c", raise)
+	_ = plain.Run()
+	require.Equal(t, unix.SIGXCPU, plain.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	in := exec.Command(toolcell(), "run", "host", "sh", "-c", raise)
+	_ = in.Run()
+	assert.Equal(t, 128+int(unix.SIGXCPU), in.ProcessState.ExitCode())
+}
+
+// With another process namespace's /proc, in which its own ids are others', a command does nothing.
+func TestForeignProc(t *testing.T) {
+	requireNative(t)
+	run := func(flags uintptr) (string, int) {
+		cmd := exec.Command(toolcell(), "run", "host", "echo", "begun")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 && flags != 0 {
+			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		}
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, code := run(0)
+	require.Contains(t, out, "begun\n")
+	require.Zero(t, code)
+	out, code = run(syscall.CLONE_NEWPID)
+	assert.Contains(t, out, "another process namespace")
+	assert.NotContains(t, out, "begun")
+	assert.Equal(t, 125, code)
+}
+
+// A report says who watches its call.
+func TestReportNamesTheWatcher(t *testing.T) {
+	requireNative(t)
+	s := start(t, nil)
+	out := output(t, toolcell(), "run", "--json", "host", "true")
+	if parentOf(s.init) == s.cmd.Process.Pid {
+		assert.NotContains(t, out, "spawner")
+		assert.Contains(t, out, "this process's clock")
+	} else {
+		assert.Contains(t, out, "the spawner's clock")
+	}
+}
+
+// Neither does a sandbox see the arguments of its caller as those of its init.
+func TestArgumentsAreNotInits(t *testing.T) {
+	requireNative(t)
+	const look = "cat /proc/$PPID/cmdline"
+	require.NotEmpty(t, output(t, "sh", "-c", look+"; true"))
+	assert.Empty(t, output(t, toolcell(), "run", "host", "sh", "-c", look+"; true"))
+}
+
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).Output()
+	require.NoError(t, err)
+	return string(out)
 }

@@ -120,7 +120,7 @@ func (l *loop) collect() {
 	if l.served >= garbageCalls && !l.Busy() {
 		l.served = 0
 		runtime.GC()
-		l.KeepHeapFromForks()
+		_ = l.KeepHeapFromForks()
 	}
 }
 

@@ -65,10 +65,10 @@ func (c *compiler) joinCgroups() {
 		plan.Blame(plan.ClassSetup, "a new user namespace has no rights here: an AppArmor or SELinux policy restricts it (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for this program)"))
 }
 
-// takeIdentity waits until the spawner has written the maps and becomes the one user there is.
+// takeIdentity waits until its parent, a spawner or the caller, has written the maps and becomes the one user there is.
 func (c *compiler) takeIdentity() {
 	c.For(string(sandbox.PrivNonroot))
-	c.Wait("the spawner has written the identity maps", plan.ChannelFD, c.Buffer(1, "go"))
+	c.Wait("the identity maps are written", plan.ChannelFD, c.Buffer(1, "go"))
 	if fd := c.spec.FDs.MemfdNoexec; fd != 0 {
 		// The kernel gives this to the host's root alone, whose id the process has until it takes the sandbox's.
 		c.For(string(sandbox.FSNoexecScratch))

@@ -88,13 +88,13 @@ func (c *compiler) dropPrivileges() {
 	c.Do("no capabilities", plan.Capset, args(c.Bytes(header, "{_LINUX_CAPABILITY_VERSION_3, 0}").Ptr(), c.Buffer(24, "{0}").Ptr()))
 	c.For(string(sandbox.PrivNoNewPrivileges))
 	c.prctl("nothing more by execve", unix.PR_SET_NO_NEW_PRIVS, "PR_SET_NO_NEW_PRIVS", 1)
-	// The program must not look into its init, which is a copy of the spawner: /proc/1/{mem,environ,exe,root,…} become
+	// The program must not look into its init, which is a copy of its parent: /proc/1/{mem,environ,exe,root,…} become
 	// root's. Its own process is dumpable again once it has executed its program.
 	c.For(string(sandbox.ProcIsolated))
 	c.prctl("init's memory is closed", unix.PR_SET_DUMPABLE, "PR_SET_DUMPABLE", 0)
 }
 
-// closeRest closes what the plan has opened. Init keeps its channel and its spawner's attention, both close-on-exec, so
+// closeRest closes what the plan has opened. Init keeps its channel and its parent's attention, both close-on-exec, so
 // the program gets its streams and nothing else.
 func (c *compiler) closeRest() {
 	c.For(string(sandbox.FSNoHostFiles))

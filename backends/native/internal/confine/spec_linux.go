@@ -22,7 +22,7 @@ type Spec struct {
 	Kernel Kernel
 	// Identity is who the program is inside.
 	Identity rootfs.Identity
-	// DropGroups says that supplementary groups can be dropped: the spawner belongs to root.
+	// DropGroups says that supplementary groups can be dropped: the caller is root.
 	DropGroups bool
 	// Image is the root. It is shared and never changed.
 	Image *rootfs.Image
@@ -95,7 +95,7 @@ type Limits struct {
 	OpenFiles, FileBytes uint64
 	// CPUSeconds is RLIMIT_CPU; 0 leaves it to the cgroup's clock.
 	CPUSeconds uint64
-	// Hard are the spawner's own hard limits by resource, which nobody but root can raise. A lower one is kept.
+	// Hard are the caller's own hard limits by resource, which nobody but root can raise. A lower one is kept.
 	Hard map[int]uint64
 }
 

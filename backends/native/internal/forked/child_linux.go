@@ -39,7 +39,7 @@ func run(r *Request) {
 }
 
 // placeDescriptors brings the request's descriptors to plan.ChannelFD and the places behind it, and closes everything
-// else that the spawner has open: descriptors of other calls, its socket, its standard streams.
+// else that the forking process has open: descriptors of other calls, its sockets, its standard streams.
 //
 //go:nosplit
 //go:norace
@@ -260,7 +260,7 @@ func fault(fd uintptr, step uint32, errno syscall.Errno) {
 	exit(failedExit)
 }
 
-// send writes one record. A spawner that is gone cannot be told so; its namespace takes the child along.
+// send writes one record. Nobody there to take it is no reason to do more: the child is about to be killed then.
 //
 //go:nosplit
 //go:norace
@@ -268,7 +268,7 @@ func send(fd uintptr, rec *Record) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(rec)), unsafe.Sizeof(*rec), 0, 0, 0)
 }
 
-// attend wakes the spawner up to read the channel. Otherwise it reads it when the child has ended, which is soon, and one
+// attend wakes the supervisor up to read the channel. Otherwise it reads it when the child has ended, which is soon, and one
 // wake-up is enough.
 //
 //go:nosplit

@@ -1,6 +1,6 @@
 // Package forked is what runs between the fork of a sandbox's first process and the start of its program. A sandbox's
 // init is not a Go program: starting the Go runtime costs more than everything else together. It is a forked copy of
-// the spawner that carries out a plan (package plan) on itself and then waits for the program.
+// the spawner, or of a caller without one, that carries out a plan (package plan) on itself and then waits for the program.
 //
 // # The rules of the forked child
 //

@@ -135,7 +135,7 @@ func survivors() uint32 {
 	}
 }
 
-// usage adds the CPU time of all reaped processes. A failure leaves zeroes, which the spawner takes as unknown.
+// usage adds the CPU time of all reaped processes. A failure leaves zeroes, which count as unknown.
 //
 //go:nosplit
 //go:norace

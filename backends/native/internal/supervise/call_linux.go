@@ -12,7 +12,7 @@ import (
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
-// call is one sandbox: its init and what the spawner watches of it. Descriptors that are not open are -1.
+// call is one sandbox: its init and what is watched of it. Descriptors that are not open are -1.
 type call struct {
 	id       uint64
 	pid      int
@@ -231,7 +231,7 @@ func (s *Supervisor) take(c *call, rec *forked.Record) error {
 	case forked.RecordStarted:
 		c.reply.Started = true
 	case forked.RecordFault:
-		// It comes before what the spawner noticed: an init that failed has no maps to be written any more.
+		// It comes before what the supervisor noticed: an init that failed has no maps to be written any more.
 		c.reply.Faulted, c.reply.BySpawner, c.reply.Step, c.reply.Errno = true, false, rec.Step, rec.Errno
 	case forked.RecordExited:
 		c.reply.Exited, c.reply.Status = true, rec.Status

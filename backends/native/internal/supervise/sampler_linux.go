@@ -36,7 +36,8 @@ type process struct {
 	time   time.Duration
 }
 
-// processes reads every process of the spawner's own process namespace, which are its sandboxes'.
+// processes reads every process of this process namespace. In a spawner's they are its sandboxes'; without a spawner the
+// rest of the machine is among them.
 func processes() map[int]process {
 	out := make(map[int]process)
 	entries, err := os.ReadDir("/proc")

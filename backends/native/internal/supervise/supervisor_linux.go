@@ -39,26 +39,36 @@ type Tell func(r *wire.Reply, mounts int) error
 
 // New returns a supervisor that tells by tell.
 func New(tell Tell) (*Supervisor, error) {
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
+	s := &Supervisor{epoll: -1, attention: -1, tell: tell, byID: make(map[uint64]int)}
+	if err := s.open(); err != nil {
+		s.Close()
 		return nil, err
 	}
-	attention, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	forker, err := forked.NewForker()
-	if err != nil {
-		return nil, err
-	}
-	s := &Supervisor{epoll: ep, forker: forker, attention: attention, tell: tell, byID: make(map[uint64]int)}
-	return s, s.watch(attention, sourceAttention, 0)
+	return s, nil
 }
 
-// Close gives the supervisor's own descriptors back. There must be no call.
+func (s *Supervisor) open() (err error) {
+	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	if s.attention, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	if s.forker, err = forked.NewForker(); err != nil {
+		return err
+	}
+	return s.watch(s.attention, sourceAttention, 0)
+}
+
+// Close gives the supervisor's own descriptors back, but not a [forked.Forker]'s memory. There must be no call, or its
+// end is not noticed any more.
 func (s *Supervisor) Close() {
-	_ = unix.Close(s.epoll)
-	_ = unix.Close(s.attention)
+	for _, fd := range []*int{&s.epoll, &s.attention} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
 }
 
 // FD is the epoll descriptor that all events come by. It stays the supervisor's.
@@ -129,8 +139,9 @@ func (s *Supervisor) Refuse(id uint64, step uint32, err error) error {
 	return s.tell(&wire.Reply{Kind: wire.ReplyDone, ID: id, Faulted: true, BySpawner: true, Step: step, Errno: uint32(Errno(err))}, -1)
 }
 
-// KeepHeapFromForks keeps as much of the process's memory as it can out of the children; see the memory file.
-func (s *Supervisor) KeepHeapFromForks() { keepHeapFromForks(s.forker) }
+// KeepHeapFromForks keeps as much of the process's memory as it can out of the children, which costs a fork less. An
+// error says that the stack, where a process's arguments and environment are, is not kept out.
+func (s *Supervisor) KeepHeapFromForks() error { return keepHeapFromForks(s.forker) }
 
 // Errno is the errno that an error wraps, or 0.
 func Errno(err error) unix.Errno {

@@ -25,7 +25,7 @@ const (
 )
 
 // version changes with every change of the messages or of the plan's encoding.
-const version = 2
+const version = 3
 
 // magic opens a Hello. A process that finds it waiting on SocketFD is a spawner; nothing else makes it one.
 var magic = [16]byte{'t', 'o', 'o', 'l', 'c', 'e', 'l', 'l', ' ', 's', 'p', 'a', 'w', 'n', 'e', 'r'}
@@ -77,7 +77,7 @@ const (
 type Request struct {
 	Kind, Flags uint32
 	ID          uint64
-	// InsideUID and InsideGID are mapped to OutsideUID and OutsideGID, which are ids in the spawner's namespace.
+	// InsideUID and InsideGID are mapped to OutsideUID and OutsideGID, which are ids in the forking process's namespace.
 	InsideUID, InsideGID, OutsideUID, OutsideGID uint32
 	// Namespaces are the clone flags.
 	Namespaces uint64
