@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -66,20 +65,29 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 		})
 	}
 	a.dropNoNames(d)
-	if err := join(name, d.problems); err != nil {
+	if err := d.err(); err != nil {
 		return Agent{}, err
 	}
 	return a, nil
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isVariable reports whether s is the name of a variable (POSIX.1-2017, 8.1, and lower case).
+func isVariable(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // dropNoNames takes out of env what is no variable's name: gateways skip it, and a value in the manifest ("NAME=VALUE")
 // is none of the gateway's. What is skipped is warned of by its name alone.
 func (a *Agent) dropNoNames(d *decoder) {
 	names := make([]string, 0, len(a.Env))
 	for _, s := range a.Env {
-		if variableName.MatchString(s) {
+		if isVariable(s) {
 			names = append(names, s)
 			continue
 		}

@@ -381,3 +381,24 @@ func TestShow(t *testing.T) {
 	require.NoError(t, c.Show(&b))
 	assert.True(t, parse(t, b.String()).Sandbox.Unsandboxed())
 }
+
+// What YAML would take for something else is escaped, in values and in the comments about the file.
+func TestShowEscapes(t *testing.T) {
+	text := `runtime: {sandbox: {workspace: "/a\Nb\L\P\xff\u2066é\ufffe # x\n- y"}}`
+	c, err := config.Parse("/tmp/a\n\u2028b: \u0085.yaml", []byte(text), linux)
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, c.Show(&b))
+	again, err := config.Parse("shown", []byte(b.String()), linux)
+	require.NoError(t, err, b.String())
+	assert.Equal(t, c.Sandbox.Workspace, again.Sandbox.Workspace)
+	assert.Equal(t, len(parseShown(t)), strings.Count(b.String(), "\n"))
+}
+
+// parseShown is the lines of an ordinary configuration.
+func parseShown(t *testing.T) []string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, parse(t, "").Show(&b))
+	return strings.Split(strings.TrimSpace(b.String()), "\n")
+}

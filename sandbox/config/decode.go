@@ -11,16 +11,35 @@ import (
 type decoder struct {
 	file     string
 	problems []*Problem
+	more     int // problems beyond what is kept
 	origins  map[string]Origin
+}
+
+// maxKept bounds what a file full of mistakes costs.
+const maxKept = 1000
+
+// full reports whether no more problems are kept, and counts the one that was about to be told.
+func (d *decoder) full() bool {
+	if len(d.problems) < maxKept {
+		return false
+	}
+	d.more++
+	return true
 }
 
 // add notes a problem of the file.
 func (d *decoder) add(p *Problem) {
+	if d.full() {
+		return
+	}
 	if p.File == "" {
 		p.File = d.file
 	}
 	d.problems = append(d.problems, p)
 }
+
+// err is what was noted, as one error, or nil.
+func (d *decoder) err() error { return join(d.file, d.problems, d.more) }
 
 // wrong notes what is wrong with a value.
 func (d *decoder) wrong(n node, path, cause, accepted string) {
@@ -112,6 +131,10 @@ func (s section) unknown(d *decoder, path string, name, val node) {
 }
 
 func (s section) noSuchKey(d *decoder, path string, name node) {
+	if len(d.problems) >= maxKept { // the nearest key is not worth finding
+		d.more++
+		return
+	}
 	p := &Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "there is no such key"}
 	instead := ""
 	if s.refused != nil {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,6 +88,17 @@ func TestProblemsAreBounded(t *testing.T) {
 	problems := config.Problems(err)
 	assert.Len(t, problems, 51)
 	assert.Equal(t, "f: 4950 more problems", problems[50].Error())
+
+	// As many as a file can hold, and long lists, cost what reading them costs.
+	_, err = config.Parse("f", []byte("executor:\n"+strings.Repeat("  a: 1\n", 1<<16)), config.Options{})
+	assert.Equal(t, "f: 65486 more problems", config.Problems(err)[50].Error())
+	var b strings.Builder
+	for i := range 1 << 16 {
+		b.WriteString("a" + strconv.Itoa(i) + ",")
+	}
+	c, err := config.Parse("f", []byte("runtime: {allow_system_agents: ["+b.String()+"]}"), config.Options{})
+	require.NoError(t, err)
+	assert.Len(t, c.Runtime.AllowSystemAgents, 1<<16)
 }
 
 // A value of the file cannot break the line, steer a terminal or fill the screen.

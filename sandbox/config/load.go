@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/soulacy/toolcell/sandbox"
@@ -138,7 +137,7 @@ func Parse(name string, data []byte, o Options) (*Config, error) {
 	if len(d.problems) == 0 {
 		c.check(d)
 	}
-	if err := join(name, d.problems); err != nil {
+	if err := d.err(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -259,6 +258,3 @@ func (c *Config) settleMode(d *decoder) {
 		s.Mode = ModeSandbox
 	}
 }
-
-// cleanLines is text on one line, for a comment.
-func cleanLines(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }

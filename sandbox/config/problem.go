@@ -90,15 +90,15 @@ func Problems(err error) []*Problem {
 	return nil
 }
 
-// join makes one error of problems, sorted by place and cut to a readable number.
-func join(file string, problems []*Problem) error {
+// join makes one error of problems, sorted by place and cut to a readable number. There were more than these.
+func join(file string, problems []*Problem, more int) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(problems, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	if more := len(problems) - maxProblems; more > 0 {
+	if more += max(0, len(problems)-maxProblems); more > 0 {
 		problems = append(problems[:maxProblems:maxProblems], &Problem{File: file, Cause: fmt.Sprintf("%d more problems", more)})
 	}
 	errs := make([]error, len(problems))

@@ -99,6 +99,9 @@ func agentID() form {
 		if s = strings.TrimSpace(s); s == "" {
 			return "", errors.New("an empty id")
 		}
+		if len(s) > 256 {
+			return "", fmt.Errorf("%d bytes, more than 256", len(s))
+		}
 		return s, nil
 	}}
 }

@@ -38,7 +38,7 @@ func (c *Config) Show(w io.Writer) error {
 	if c.File != "" {
 		file = c.File
 	}
-	fmt.Fprintf(&b, "# %s\n", cleanLines(file))
+	fmt.Fprintf(&b, "# %s\n", comment(file))
 	shown := []string{}
 	c.walk(c.schema(""), "", func(path string, v value) {
 		parts := strings.Split(path, ".")
@@ -50,7 +50,7 @@ func (c *Config) Show(w io.Writer) error {
 		}
 		shown = shown[:len(parts)-1]
 		indent := strings.Repeat("  ", len(parts)-1)
-		fmt.Fprintf(&b, "%s%s: %s  # %s\n", indent, parts[len(parts)-1], show(v), cleanLines(c.Origin(path).String()))
+		fmt.Fprintf(&b, "%s%s: %s  # %s\n", indent, parts[len(parts)-1], show(v), comment(c.Origin(path).String()))
 	})
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -83,7 +83,35 @@ func show(v value) json.RawMessage {
 	if err := e.Encode(s.show()); err != nil {
 		return json.RawMessage("null")
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return escapeForYAML(bytes.TrimSpace(b.Bytes()))
+}
+
+// escapeForYAML escapes what JSON lets stand in a string and YAML does not, or takes for the end of a line (YAML 1.1, 5.1
+// and 5.4).
+func escapeForYAML(data []byte) []byte {
+	var b strings.Builder
+	for _, r := range string(data) {
+		if unreadable(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return []byte(b.String())
+}
+
+func unreadable(r rune) bool {
+	return r >= 0x7f && r <= 0x9f || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
+}
+
+// comment is text for the rest of a line.
+func comment(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || unreadable(r) {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 func (b boolean) show() any { return *b.p != b.inverted }

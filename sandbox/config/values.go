@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +105,7 @@ func (v number) decode(d *decoder, path string, n node) {
 // different readers.
 func wholeNumber(n node) (int64, string) {
 	i, err := strconv.ParseInt(n.Value, 10, 64)
-	outOfRange := err != nil && len(n.Value) < 400 && decimal.MatchString(n.Value)
+	outOfRange := err != nil && n.Kind == yaml.ScalarNode && len(n.Value) < 400 && decimal(n.Value)
 	switch {
 	case !n.is("!!int") && !outOfRange:
 		return 0, n.describe() + " is no whole number"
@@ -121,10 +120,19 @@ func wholeNumber(n node) (int64, string) {
 	}
 }
 
-var (
-	decimal  = regexp.MustCompile(`^-?[1-9][0-9]*$`)
-	fraction = regexp.MustCompile(`^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)$`)
-)
+// decimal reports whether s is a whole number without superfluous zeros, as a person writes one.
+func decimal(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	return digits(s) && (s[0] != '0' || s == "0")
+}
+
+// fraction reports whether s is a decimal number with or without a fraction: 2, 0.5, .5.
+func fraction(s string) bool {
+	whole, part, dotted := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	return (decimal(whole) && whole[0] != '-' || whole == "" && dotted) && (!dotted || digits(part))
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // cores is a number of processors; 0 leaves the default.
 type cores struct{ p *float64 }
@@ -132,7 +140,7 @@ type cores struct{ p *float64 }
 func (cores) accepts() string { return "0 for the default, or 0.01 to 65536 cores" }
 
 func (v cores) decode(d *decoder, path string, n node) {
-	if !n.is("!!int") && !n.is("!!float") || !fraction.MatchString(n.Value) {
+	if !n.is("!!int") && !n.is("!!float") || !fraction(n.Value) {
 		d.wrong(n, path, n.describe()+" is no number of cores", v.accepts())
 		return
 	}
@@ -240,13 +248,15 @@ func (l list[T]) decode(d *decoder, path string, n node) {
 		return
 	}
 	out := make([]T, 0, len(n.Content))
+	seen := make(map[string]bool, len(n.Content))
 	for _, item := range n.Content {
 		s, ok := l.form.read(d, path, use(item))
 		switch {
 		case !ok:
-		case slices.Contains(out, T(s)):
+		case seen[s]:
 			d.wrong(use(item), path, quote(s)+" is listed twice", "")
 		default:
+			seen[s] = true
 			out = append(out, T(s))
 		}
 	}
