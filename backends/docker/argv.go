@@ -102,16 +102,26 @@ func (c container) common() []string {
 		"--ipc", "private", "--log-driver", "none",
 		"--memory-swap", strconv.Itoa(c.profile.Limits.MemoryMB)+"m",
 		"--ulimit", "core=1:1", "--tmpfs", c.tmpfs("/dev/shm"))
-	if c.dialect != dialectPodman { // which can ignore them
-		for _, v := range c.volumes {
-			// An engine would make a volume of it, which can be written.
-			out = append(out, "--tmpfs", v+":ro,noexec,nosuid,nodev,size=4k,mode=755")
-		}
+	for _, v := range c.covered() {
+		out = append(out, "--tmpfs", v+":ro,noexec,nosuid,nodev,size=4k,mode=755")
 	}
 	if c.seccomp != "" {
 		out = append(out, "--security-opt", "seccomp="+c.seccomp)
 	}
 	return out
+}
+
+// messageQueues is the file system of POSIX message queues.
+const messageQueues = "/dev/mqueue"
+
+// covered are the directories that everybody could write, did nothing lie on them: the message queues' file system, and
+// what an engine would make a volume of.
+func (c container) covered() []string {
+	out := []string{messageQueues}
+	if c.dialect == dialectPodman { // which can ignore volumes
+		return out
+	}
+	return append(out, c.volumes...)
 }
 
 // special are the additions of one dialect.

@@ -238,7 +238,7 @@ func (c container) compareScratch(d *differences, got map[string]string) {
 	for _, target := range []string{"/tmp", "/dev/shm"} {
 		want[target] = c.tmpfs(target)
 	}
-	for _, v := range c.volumes {
+	for _, v := range c.covered() {
 		want[v] = "ro"
 	}
 	for target, options := range got {
@@ -250,11 +250,6 @@ func (c container) compareScratch(d *differences, got map[string]string) {
 			d.check(!ok || o == "" || o == "rw" || o == "exec" || slices.Contains(set, o), sandbox.FSNoexecScratch, "the scratch at %q has no %q", target, o)
 		}
 		delete(want, target)
-	}
-	if c.dialect == dialectPodman {
-		for _, v := range c.volumes {
-			delete(want, v)
-		}
 	}
 	for target := range want {
 		d.check(false, sandbox.FSDeclaredWrites, "the scratch at %q is missing", target)

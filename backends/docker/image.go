@@ -36,7 +36,7 @@ func (i *image) overridden(p sandbox.ContainerProfile) ([]string, error) {
 	}
 	var out []string
 	for _, v := range i.volumes() {
-		if v == "/tmp" || v == "/dev/shm" || slices.ContainsFunc(p.Binds, func(m sandbox.Mount) bool { return m.Target == v }) {
+		if v == "/tmp" || v == "/dev/shm" || v == messageQueues || slices.ContainsFunc(p.Binds, func(m sandbox.Mount) bool { return m.Target == v }) {
 			continue
 		}
 		if !path.IsAbs(v) || path.Clean(v) != v || v == "/" || strings.ContainsFunc(v, func(r rune) bool { return r == ':' || r == ',' || unicode.IsControl(r) }) {
