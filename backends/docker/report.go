@@ -74,7 +74,7 @@ func (b *Backend) always(p sandbox.ContainerProfile, e *engine) []sandbox.Enforc
 func procEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 	x := enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, the engine's masks of /proc and /sys")
 	if !ownKernel(p.Runtime) {
-		x.Reason = "the engine's masks leave figures of the whole machine in view, such as /proc/interrupts"
+		x.Reason = "the engine's masks leave figures of the whole machine in view, such as /proc/interrupts, and /sys, read-only"
 	}
 	return x
 }

@@ -237,6 +237,7 @@ func files() []attempt {
 	all := []attempt{
 		{name: "read-file", args: func(s side) []string { return []string{secret(s), s.f.token} }},
 		{name: "dotdot", args: func(s side) []string { return []string{s.place, secret(s)} }},
+		{name: "read-sys", args: just(), guarantee: sandbox.ProcIsolated},
 		{name: "leaked-fds", args: func(s side) []string { return []string{secret(s)} }},
 		{name: "walk-writable", args: func(s side) []string {
 			if s.confined {
@@ -261,7 +262,7 @@ func files() []attempt {
 		}
 	}
 	for _, name := range []string{
-		"read-shadow", "write-passwd", "write-usr", "read-kmsg", "read-kcore", "read-kallsyms", "read-sys", "write-sysrq", "write-sysctl",
+		"read-shadow", "write-passwd", "write-usr", "read-kmsg", "read-kcore", "read-kallsyms", "write-sysrq", "write-sysctl",
 		"walk-sysctl", "read-disk",
 	} {
 		all = append(all, attempt{name: name, args: just()})
