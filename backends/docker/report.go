@@ -2,6 +2,7 @@ package docker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -25,7 +26,7 @@ func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 // report says what a call with p would enforce on this engine.
 func (b *Backend) report(p sandbox.ContainerProfile, e *engine) sandbox.Report {
 	entries := append(b.always(p, e), limits(p, e)...)
-	entries = append(entries, networkEntry(p), scratchEntry(p), socketEntry(p), seccompEntry(p, e),
+	entries = append(entries, networkEntry(p), scratchEntry(p, e), socketEntry(p), seccompEntry(p, e),
 		absent(sandbox.KernelLandlock, "container engines do not apply Landlock", "use the native backend"))
 	byName := make(map[sandbox.Guarantee]sandbox.Enforcement, len(entries))
 	for _, x := range entries {
@@ -119,13 +120,17 @@ func networkEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 	return enforced(sandbox.NetNone, "--network none")
 }
 
-func scratchEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+func scratchEntry(p sandbox.ContainerProfile, e *engine) sandbox.Enforcement {
 	if p.ScratchExec {
 		return absent(sandbox.FSNoexecScratch, "the profile allows programs on the scratch", "leave ScratchExec off")
 	}
-	e := enforced(sandbox.FSNoexecScratch, "--tmpfs noexec")
-	e.Reason = "a memfd, which is memory and no file, can still be executed (vm.memfd_noexec is not the engine's to set)"
-	return e
+	x := enforced(sandbox.FSNoexecScratch, "--tmpfs noexec")
+	x.Reason = "a memfd, which is memory and no file, can still be executed (vm.memfd_noexec is not the engine's to set)"
+	plain := func(m sandbox.Mount) bool { return !m.Exec }
+	if e.dialect != dialectPodman && slices.ContainsFunc(p.Binds, plain) {
+		x.Reason += "; a program in a declared mount without execution is not started, but its code can be mapped, as bind mounts have no noexec"
+	}
+	return x
 }
 
 func socketEntry(p sandbox.ContainerProfile) sandbox.Enforcement {

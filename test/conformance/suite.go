@@ -116,7 +116,8 @@ func BuildProbe(t *testing.T) string {
 }
 
 // Build builds the main package pkg, static, into a directory that every user may read, and returns its path.
-func Build(t *testing.T, pkg string) string {
+func Build(t testing.TB, pkg string) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "toolcell-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

@@ -15,13 +15,16 @@ import (
 	"github.com/soulacy/toolcell/test/engines"
 )
 
+// helperPackage is the program that is init inside.
+const helperPackage = "github.com/soulacy/toolcell/backends/docker/testdata/helper"
+
 // open opens the docker backend on an engine, as the only thing that this test may leave something of.
 func open(t *testing.T, e *engines.Engine, change ...func(*docker.Config)) *docker.Backend {
 	t.Helper()
 	e.Setenv(t)
 	c := docker.Config{
 		Binary: e.Binary, Image: e.Load(t, engines.Busybox()), ProbeTimeout: 30 * time.Second,
-		Helper: conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper"),
+		Helper: conformance.Build(t, helperPackage),
 	}
 	for _, do := range change {
 		do(&c)

@@ -158,7 +158,7 @@ func (e *Engine) Command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // Setenv sets the engine's environment for the rest of t, for clients that t does not start itself.
-func (e *Engine) Setenv(t *testing.T) {
+func (e *Engine) Setenv(t testing.TB) {
 	t.Helper()
 	for _, kv := range e.Env {
 		name, value, _ := strings.Cut(kv, "=")

@@ -81,12 +81,15 @@ func flood(t *testing.T, b *docker.Backend, image string) map[sandbox.Status]int
 			defer func() { <-turn }()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			script := fmt.Sprintf("exit %d", i%100)
-			if i%3 == 0 {
-				script = "sleep 999"
-				time.AfterFunc(rand.N(4*time.Second), cancel)
+			c := sh(fmt.Sprintf("exit %d", i%100))
+			switch i % 6 {
+			case 0: // when the program runs
+				c = sh("echo up; sleep 999")
+				c.Stdout = onWrite(cancel)
+			case 3: // at a moment of the making, the running or the removing
+				time.AfterFunc(rand.N(3*time.Second), cancel)
 			}
-			res, err := b.Run(ctx, sandbox.ContainerProfile{Image: image}, sh(script))
+			res, err := b.Run(ctx, sandbox.ContainerProfile{Image: image}, c)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -99,6 +102,14 @@ func flood(t *testing.T, b *docker.Backend, image string) map[sandbox.Status]int
 	}
 	wg.Wait()
 	return statuses
+}
+
+// onWrite is called when something is written.
+type onWrite func()
+
+func (f onWrite) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
 }
 
 // A daemon that is stopped in the middle of a call ends the call with an error or a Result, never with a hang, and the

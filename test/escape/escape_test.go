@@ -291,12 +291,16 @@ func programs() []attempt {
 	var all []attempt
 	for _, name := range []string{"drop-exec", "drop-loader", "drop-map", "drop-mprotect"} {
 		for _, dir := range []string{"/tmp", "/dev/shm", placeDir} {
-			all = append(all, attempt{name: name, label: name + " in " + dir, writable: true, args: func(s side) []string {
+			a := attempt{name: name, label: name + " in " + dir, writable: true, args: func(s side) []string {
 				if !s.confined && dir != "/dev/shm" {
 					return []string{s.place}
 				}
 				return []string{dir}
-			}})
+			}}
+			if dir == placeDir && name != "drop-exec" {
+				a.guarantee, a.about = sandbox.FSNoexecScratch, "mapped"
+			}
+			all = append(all, a)
 		}
 	}
 	return append(all,

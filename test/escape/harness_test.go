@@ -48,6 +48,8 @@ type attempt struct {
 	profile        func(p *sandbox.ContainerProfile)
 	// guarantee is the promise that leaves this attempt out when the report gives a reservation for it.
 	guarantee sandbox.Guarantee
+	// about are words that such a reservation has when it concerns this attempt.
+	about string
 	// unshare are the throw-away namespaces of the control. asInit gives it a new pid namespace with a stranger as PID 1,
 	// supervised a parent; nobody runs it as an ordinary user; ownCopy lets it destroy its program.
 	unshare            uintptr
@@ -254,7 +256,10 @@ func (h *harness) reservation(t *testing.T, a attempt, f *fixture) string {
 	}
 	report, err := h.b.Ready(t.Context(), h.profile(t, a, f))
 	require.NoError(t, err)
-	return report.Get(a.guarantee).Reason
+	if words := report.Get(a.guarantee).Reason; strings.Contains(words, a.about) {
+		return words
+	}
+	return ""
 }
 
 // control makes the attempt where nothing stops it.
