@@ -13,6 +13,7 @@ import (
 
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
 
@@ -30,6 +31,9 @@ type app struct {
 
 // run is the whole program: it runs the command line args and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == execSandboxName {
+		return int(execSandbox(args[1:], os.Environ(), stderr)) // before any signal is caught that is the command's
+	}
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: os.LookupEnv, open: backends.Open}
 	return a.run(ctx, args)
 }
@@ -81,6 +85,10 @@ func (a *app) report(ctx context.Context, err error, asJSON bool) exitCode {
 		if jerr := a.writeJSON(map[string]error{"error": typed(err)}); jerr == nil {
 			return codeOf(ctx, err)
 		}
+	}
+	if problems := config.Problems(err); len(problems) > 0 {
+		a.listProblems(problems)
+		return codeOf(ctx, err)
 	}
 	fmt.Fprintln(a.stderr, "toolcell: "+escapeText(err.Error()))
 	return codeOf(ctx, err)
@@ -149,41 +157,15 @@ func readEnvironment(name string) ([]byte, error) {
 	return data, err
 }
 
-// openBackend opens what a command line asks for, else what the environment names, else the operating system's default.
-func (a *app) openBackend(ctx context.Context, name string, cfg config) (sandbox.Backend, error) {
-	if name == "" {
-		name, _ = a.lookupEnv("TOOLCELL_BACKEND")
-	}
-	logger, err := a.logger()
-	if err != nil {
-		return nil, err
-	}
-	var bc backends.Config
-	bc.Native.Images, bc.Native.Waivers, bc.Native.Logger = cfg.images, cfg.waivers, logger
-	bc.Native.Once = true // every command makes one call
-	bc.Native.Lazy, bc.Native.Direct = a.lazy, a.lazy
-	bc.Docker.Waivers, bc.Docker.Logger, bc.Docker.Progress = cfg.waivers, logger, a.progress
-	if cfg.path != "" {
-		bc.Native.Protected, bc.Docker.Protected = []string{cfg.path}, []string{cfg.path}
-	}
-	return a.open(ctx, name, bc)
-}
-
 // logger writes errors, a waiver's use among them, unless TOOLCELL_LOG asks for more.
-func (a *app) logger() (*slog.Logger, error) {
-	level := slog.LevelError
-	if s, _ := a.lookupEnv("TOOLCELL_LOG"); s != "" {
-		if err := level.UnmarshalText([]byte(s)); err != nil {
-			return nil, sandbox.Invalid("TOOLCELL_LOG", "%q is none of debug, info, warn, error", s)
-		}
-	}
+func (a *app) logger(level slog.Level) *slog.Logger {
 	withoutTime := func(_ []string, attr slog.Attr) slog.Attr {
 		if attr.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
 		return attr
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})), nil
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
 }
 
 func (a *app) root() *cobra.Command {
@@ -206,6 +188,6 @@ func (a *app) root() *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.DisableFlagsInUseLine = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
+	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.configCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
 	return root
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	opconfig "github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/config"
 )
 
 const configExit = `  0    the configuration is valid
@@ -44,7 +44,7 @@ func (a *app) configCheckCmd() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := opconfig.Load(a.configOptions(strings.Join(args, ""), ""))
+			c, err := config.Load(a.configOptions(strings.Join(args, ""), ""))
 			if err != nil {
 				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
 			}
@@ -66,7 +66,7 @@ func (a *app) configShowCmd() *cobra.Command {
 		Annotations: exitTable(configExit),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := opconfig.Load(a.configOptions(file, backend))
+			c, err := config.Load(a.configOptions(file, backend))
 			if err != nil {
 				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
 			}
@@ -79,36 +79,37 @@ func (a *app) configShowCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) configOptions(file, backend string) opconfig.Options {
-	return opconfig.Options{File: file, Backend: backend, LookupEnv: a.lookupEnv}
-}
-
 // verdict is what check says as JSON.
 type verdict struct {
-	File     string              `json:"file"`
-	Valid    bool                `json:"valid"`
-	Problems []*opconfig.Problem `json:"problems"`
-	Warnings []*opconfig.Problem `json:"warnings"`
+	File     string            `json:"file"`
+	Valid    bool              `json:"valid"`
+	Problems []*config.Problem `json:"problems"`
+	Warnings []*config.Problem `json:"warnings"`
 }
 
 // tellProblems prints what is wrong and returns the exit code for it.
 func (a *app) tellProblems(err error, asJSON bool) error {
-	problems := opconfig.Problems(err)
+	problems := config.Problems(err)
 	if asJSON {
-		if err := a.writeJSON(verdict{File: problems[0].File, Problems: problems, Warnings: []*opconfig.Problem{}}); err != nil {
+		if err := a.writeJSON(verdict{File: problems[0].File, Problems: problems, Warnings: []*config.Problem{}}); err != nil {
 			return err
 		}
 		return exitCode(1)
 	}
-	for _, p := range problems {
-		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(p.Error()))
-	}
+	a.listProblems(problems)
 	return exitCode(1)
 }
 
-func (a *app) tellValid(c *opconfig.Config, asJSON bool) error {
+// listProblems writes one line for each.
+func (a *app) listProblems(problems []*config.Problem) {
+	for _, p := range problems {
+		fmt.Fprintln(a.stderr, "toolcell: "+escapeText(p.Error()))
+	}
+}
+
+func (a *app) tellValid(c *config.Config, asJSON bool) error {
 	if asJSON {
-		return a.writeJSON(verdict{File: c.File, Valid: true, Problems: []*opconfig.Problem{}, Warnings: append([]*opconfig.Problem{}, c.Warnings...)})
+		return a.writeJSON(verdict{File: c.File, Valid: true, Problems: []*config.Problem{}, Warnings: append([]*config.Problem{}, c.Warnings...)})
 	}
 	for _, w := range c.Warnings {
 		fmt.Fprintln(a.stderr, "toolcell: warning: "+escapeText(w.Error()))
@@ -121,11 +122,11 @@ func (a *app) tellValid(c *opconfig.Config, asJSON bool) error {
 	return err
 }
 
-func (a *app) showConfig(c *opconfig.Config, asJSON bool) error {
+func (a *app) showConfig(c *config.Config, asJSON bool) error {
 	if asJSON {
 		return a.writeJSON(struct {
-			File   string           `json:"file"`
-			Values []opconfig.Value `json:"values"`
+			File   string         `json:"file"`
+			Values []config.Value `json:"values"`
 		}{c.File, c.Values()})
 	}
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	opconfig "github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/config"
 )
 
 // configRun runs `toolcell config` with args and returns its exit code and output.
@@ -87,14 +87,14 @@ func TestConfigShow(t *testing.T) {
 	assert.Equal(t, 0, code)
 	var shown struct {
 		File   string
-		Values []opconfig.Value
+		Values []config.Value
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &shown))
 	assert.Equal(t, file, shown.File)
 	for _, v := range shown.Values {
 		if v.Key == "runtime.sandbox.binary" {
 			assert.JSONEq(t, `"nerdctl"`, string(v.JSON))
-			assert.Equal(t, opconfig.Origin{Variable: "TOOLCELL_BACKEND"}, v.Origin)
+			assert.Equal(t, config.Origin{Variable: "TOOLCELL_BACKEND"}, v.Origin)
 		}
 	}
 	code, _, stderr := configRun(t, nil, "show", "--config", file, "--backend", "host")

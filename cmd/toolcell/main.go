@@ -15,6 +15,7 @@ import (
 	"runtime"
 
 	"github.com/soulacy/toolcell/backends/docker/helper"
+	"github.com/soulacy/toolcell/backends/host"
 	"github.com/soulacy/toolcell/backends/native/spawner"
 )
 
@@ -25,5 +26,6 @@ func init() { runtime.LockOSThread() }
 func main() {
 	spawner.Main() // does not return when this process was started as a spawner
 	helper.Main()  // nor this one in a container, or as the watchdog of containers
+	host.Main()    // nor this one as the supervisor of a program on the host
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

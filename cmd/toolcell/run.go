@@ -101,24 +101,23 @@ func (a *app) runInvocation(ctx context.Context, inv dockerargs.Invocation) erro
 type call struct {
 	backend sandbox.Backend
 	profile sandbox.ContainerProfile
-	config  config
 	hints   []string
 }
 
 // prepare reads the configuration, opens the backend and completes the profile. The backend is the caller's to close.
 func (a *app) prepare(ctx context.Context, inv dockerargs.Invocation) (call, error) {
-	cfg, err := a.loadConfig(inv.Config)
+	cfg, err := a.loadConfig(inv.Config, inv.Backend)
 	if err != nil {
 		return call{}, err
 	}
-	cl := call{profile: inv.Profile, config: cfg}
-	cl.profile.Require = slices.Concat(cl.profile.Require, cfg.require)
-	in, err := newInside(cl.profile, cfg.images)
+	cl := call{profile: inv.Profile}
+	cl.profile.Require = slices.Concat(cl.profile.Require, cfg.Sandbox.Require)
+	in, err := newInside(cl.profile, cfg.Sandbox.Images)
 	if err != nil {
 		return call{}, err
 	}
 	cl.profile.Env, cl.hints = in.dropForeign(cl.profile.Env)
-	if cl.backend, err = a.openBackend(ctx, inv.Backend, cfg); err != nil {
+	if cl.backend, err = a.openBackend(ctx, cfg, cl.profile); err != nil {
 		return call{}, err
 	}
 	if err := checkRuntime(cl.backend.Name(), cl.profile.Runtime); err != nil {

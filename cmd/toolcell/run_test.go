@@ -208,9 +208,9 @@ func TestRunSignals(t *testing.T) {
 
 func TestEnvironmentChoosesBackend(t *testing.T) {
 	s := newTerminal()
-	s.env["TOOLCELL_BACKEND"] = "other"
+	s.env["TOOLCELL_BACKEND"] = "podman"
 	s.run("run", "host", "prog")
-	assert.Equal(t, "other", s.opened)
+	assert.Equal(t, "podman", s.opened)
 	s.run("run", "--backend", "native", "host", "prog")
 	assert.Equal(t, "native", s.opened)
 
@@ -235,7 +235,7 @@ func TestConfig(t *testing.T) {
 	write("runtime:\n  python_bin: x\n  sandbox:\n    images: {app: /srv/app}\n    waive: [limit.cpu]\n    require: [ipc.no-host-sockets]\n", 0o644)
 	require.Equal(t, 0, s.run("run", "host", "true"), s.stderr.String())
 	assert.Equal(t, map[string]string{"app": "/srv/app"}, s.config.Native.Images)
-	assert.Equal(t, []sandbox.Waiver{{Guarantee: sandbox.LimitCPU, Reason: file}}, s.config.Native.Waivers)
+	assert.Equal(t, []sandbox.Waiver{{Guarantee: sandbox.LimitCPU, Reason: file + ":5"}}, s.config.Native.Waivers)
 	assert.Equal(t, []sandbox.Guarantee{sandbox.IPCNoHostSockets}, s.call(t).Profile.Require)
 	assert.Equal(t, []string{file}, s.config.Native.Protected)
 
@@ -253,4 +253,26 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, 125, s.run("run", "host", "true"), "a file that others may write")
 	write("", 0o600)
 	assert.Equal(t, 0, s.run("run", "host", "true"), "an empty file")
+}
+
+// auto takes the first backend that would run a call, and says what each lacks when there is none.
+func TestAutoBackend(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("runtime: {sandbox: {binary: auto}}\n"), 0o600))
+	s := newTerminal()
+	s.env["TOOLCELL_CONFIG"] = file
+	require.Equal(t, 0, s.run("run", "host", "true"))
+	assert.Equal(t, "native", s.opened, "the first one will do")
+
+	s.ready = errPlain
+	assert.Equal(t, 125, s.run("run", "host", "true"))
+	assert.Equal(t, "nerdctl", s.opened, "every one was asked")
+	line := s.oneLine(t)
+	for _, name := range []string{"native", "docker", "podman", "nerdctl"} {
+		assert.Contains(t, line, name)
+	}
+
+	s.env["TOOLCELL_BACKEND"] = "other"
+	assert.Equal(t, 125, s.run("run", "host", "true"))
+	assert.Contains(t, s.oneLine(t), "TOOLCELL_BACKEND")
 }

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package main
+
+// nonblock changes nothing here.
+const nonblock = 0
