@@ -1,0 +1,66 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// call is one Run.
+type call struct {
+	b       *Backend
+	profile sandbox.ContainerProfile
+	command sandbox.Command
+	report  sandbox.Report
+	timeout time.Duration
+
+	stdout, stderr *capture
+}
+
+// newCall checks the call and says no to what the host cannot give.
+func (b *Backend) newCall(p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
+	p = p.WithDefaults()
+	if err := b.checkProfile(p); err != nil {
+		return nil, err
+	}
+	if err := checkCommand(p, c); err != nil {
+		return nil, err
+	}
+	if c.ID == "" {
+		c.ID = strings.ToLower(rand.Text()[:12])
+	}
+	return &call{b: b, profile: p, command: c, report: b.report(p), timeout: cmp.Or(c.Timeout, p.Limits.Wall)}, nil
+}
+
+// run starts the program and waits for its end.
+func (k *call) run(ctx context.Context) (sandbox.Result, error) {
+	begin := time.Now()
+	limit := k.profile.Limits.OutputKB << 10
+	k.stdout, k.stderr = newCapture(limit, k.command.Stdout), newCapture(limit, k.command.Stderr)
+	end, err := k.execute(ctx)
+	settle(ctx, err != nil || end.TimedOut || end.Canceled, k.stdout, k.stderr)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	return k.result(end, time.Since(begin)), nil
+}
+
+// dir is the working directory, a path of this machine.
+func (k *call) dir() string {
+	dir := cmp.Or(k.command.Dir, k.profile.Workdir)
+	if runtime.GOOS == "windows" && dir == sandbox.DefaultWorkdir {
+		return os.TempDir()
+	}
+	return dir
+}
+
+// environment is the program's whole environment.
+func (k *call) environment() []string {
+	return merge(Filter(os.Environ(), nil), k.profile.Env, k.command.Env)
+}
