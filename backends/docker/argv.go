@@ -55,6 +55,9 @@ func (c container) engineProfile() sandbox.ContainerProfile {
 	if c.session {
 		p.Limits.CPUSeconds = 0 // calls have limits of their own
 	}
+	if c.dialect == dialectNerdctl {
+		p.ShmMB = 0 // its option looks for the shared memory of its own making, which --tmpfs has replaced
+	}
 	p.Workdir = "/" // init enters the real one, since an engine would make a missing one
 	p.Mounts, p.Binds, p.Env = nil, nil, []string{"GOMAXPROCS=1"}
 	return p
@@ -69,7 +72,10 @@ func (c container) initTasks() int {
 }
 
 // createArgs returns the arguments that create the container and do not start it.
-func (c container) createArgs() []string {
+func (c container) createArgs() []string { return c.makeArgs("create") }
+
+// makeArgs returns the arguments of "create", or of "run".
+func (c container) makeArgs(verb string) []string {
 	arg := helper.ArgCall
 	if c.session {
 		arg = helper.ArgIdle
@@ -84,7 +90,7 @@ func (c container) createArgs() []string {
 		global = []string{"--runtime", flags[i+1]}
 		flags = slices.Delete(flags, i, i+2)
 	}
-	flags = slices.Concat(global, []string{"create"}, flags, c.common(), c.special())
+	flags = slices.Concat(global, []string{verb}, flags, c.common(), c.special())
 	for _, m := range c.mounts() {
 		flags = append(flags, "--mount", m)
 	}
@@ -216,6 +222,26 @@ func record(fields ...string) string {
 
 // without reports whether g is waived and absent, so that the engine was not relied on for it.
 func (c container) without(g sandbox.Guarantee) bool { return slices.Contains(c.absent, g) }
+
+// startsUnseen says that a container is compared once init waits in it, before it has anything to start, and not before
+// it is started: what nerdctl starts after a create never sees its input, so one command does both.
+func (c container) startsUnseen() bool { return c.dialect == dialectNerdctl }
+
+// startArgs return the arguments that start the container and attach to it.
+func (c container) startArgs() []string {
+	if c.startsUnseen() {
+		return c.makeArgs("run")
+	}
+	return []string{"start", "-a", "-i", c.name}
+}
+
+// inspectArgs ask what was made.
+func (c container) inspectArgs() []string {
+	if c.dialect == dialectNerdctl {
+		return []string{"container", "inspect", "--mode", "native", c.name}
+	}
+	return []string{"container", "inspect", c.name}
+}
 
 // removedByStart reports whether the engine's command that starts a container returns only when --rm has been done.
 func (c container) removedByStart() bool { return c.dialect != dialectNerdctl }

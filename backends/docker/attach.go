@@ -49,6 +49,9 @@ type attachment struct {
 	stderr  *capture
 	said    *tail
 
+	// compare, when not nil, has to succeed once init is there, before it is sent anything.
+	compare func(context.Context) error
+	here    chan struct{}
 	started chan struct{}
 	failure *frame.Failure
 	report  *frame.Ending
@@ -61,7 +64,7 @@ type attachment struct {
 func newAttachment(k *call, request []byte) *attachment {
 	limit := k.profile.Limits.OutputKB << 10
 	a := &attachment{
-		k: k, request: request, said: &tail{}, started: make(chan struct{}), window: newWindow(), begin: time.Now(),
+		k: k, request: request, said: &tail{}, here: make(chan struct{}), started: make(chan struct{}), window: newWindow(), begin: time.Now(),
 		stdout: newCapture(limit, k.command.Stdout), stderr: newCapture(limit, k.command.Stderr),
 	}
 	a.parser.Handle = a.handle
@@ -81,13 +84,10 @@ func (a *attachment) handle(t frame.Type, data []byte) error {
 		}
 	case frame.InputClosed:
 		a.window.close()
+	case frame.Here:
+		return closeOnce(a.here)
 	case frame.Started:
-		select {
-		case <-a.started:
-			return errors.New("init started twice")
-		default:
-			close(a.started)
-		}
+		return closeOnce(a.started)
 	case frame.Fault:
 		a.failure = &frame.Failure{}
 		return frame.Decode(data, a.failure)
@@ -98,6 +98,17 @@ func (a *attachment) handle(t frame.Type, data []byte) error {
 		return fmt.Errorf("init does not say %q", string(t))
 	}
 	return nil
+}
+
+// closeOnce closes a channel that only this goroutine closes.
+func closeOnce(ch chan struct{}) error {
+	select {
+	case <-ch:
+		return errors.New("init says the same twice")
+	default:
+		close(ch)
+		return nil
+	}
 }
 
 // exit is how the engine's command ended.
@@ -112,7 +123,8 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 	defer cancel()
 	read, write := io.Pipe()
 	a.in = write
-	go a.feed()
+	refused := make(chan error, 1)
+	go a.talk(own, refused)
 	exited := make(chan exit, 1)
 	go func() {
 		status, err := a.k.b.client.Run(own, Invocation{Args: args, Stdin: read, Stdout: &a.parser, Stderr: a.said})
@@ -126,6 +138,11 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 	killed := end.canceled || end.late || a.report != nil && a.report.Cause != frame.CauseNone
 	settle(ctx, killed, a.stdout, a.stderr)
 	end.gone = x.err == nil && (a.report != nil || a.failure != nil)
+	select {
+	case err := <-refused:
+		return end, err
+	default:
+	}
 	if a.failure != nil {
 		return end, a.k.fault(a.failure)
 	}
@@ -133,6 +150,23 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 		return end, a.unreported(ctx, &end, x)
 	}
 	return end, nil
+}
+
+// talk sends what init reads, once the container is known to be what was asked for.
+func (a *attachment) talk(ctx context.Context, refused chan<- error) {
+	if a.compare != nil {
+		select {
+		case <-a.here:
+		case <-ctx.Done():
+			return
+		}
+		if err := a.compare(ctx); err != nil {
+			refused <- err
+			_ = a.in.Close() // init ends with its input
+			return
+		}
+	}
+	a.feed()
 }
 
 // await waits for the command's end and keeps it from being late.

@@ -143,15 +143,36 @@ func (d *differences) err() error {
 	}
 }
 
-// compare says in what a container differs from what was asked for. imageID is the image's.
-func (c container) compare(m *made, imageID string) error {
+// check compares what the engine's inspect says with what was asked for.
+func (c container) check(answer []byte, imageID string) error {
+	setup := func(err error) error {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: err}
+	}
+	if c.dialect == dialectNerdctl {
+		b, err := readBundle(answer)
+		if err != nil {
+			return setup(err)
+		}
+		return c.compareBundle(b)
+	}
+	m, err := readMade(answer)
+	if err != nil {
+		return setup(err)
+	}
+	if !sameID(m.Image, imageID) {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: errImageChanged, Fix: "call again"}
+	}
+	return c.compare(m)
+}
+
+// compare says in what a container differs from what was asked for.
+func (c container) compare(m *made) error {
 	d := &differences{}
 	c.compareProcess(d, m)
 	c.compareNamespaces(d, &m.HostConfig)
 	c.compareFiles(d, m)
 	c.compareLimits(d, &m.HostConfig)
 	c.comparePrivileges(d, m)
-	d.check(sameID(m.Image, imageID), sandbox.FSNoHostFiles, "the image is %q, not %q", m.Image, imageID)
 	return d.err()
 }
 
@@ -267,11 +288,16 @@ func (c container) compareLimits(d *differences, h *hostConfig) {
 	d.check(h.PidsLimit == int64(p.PIDs) || c.without(sandbox.LimitProcesses), sandbox.LimitProcesses, "the process limit is %d, not %d", h.PidsLimit, p.PIDs)
 	shm := int64(p.ShmMB) << 20
 	d.check(h.ShmSize == shm, sandbox.LimitFiles, "the shared memory is %d, not %d", h.ShmSize, shm)
+	c.compareUlimits(d, h.Ulimits)
+}
+
+func (c container) compareUlimits(d *differences, got []ulimit) {
+	p := c.engineProfile()
 	want := map[string]int64{"nofile": int64(p.Limits.OpenFiles), "fsize": int64(p.Limits.FileSizeMB) << 20, "core": 1}
 	if p.Limits.CPUSeconds > 0 {
 		want["cpu"] = int64(p.Limits.CPUSeconds)
 	}
-	for _, u := range h.Ulimits {
+	for _, u := range got {
 		name := strings.ToLower(strings.TrimPrefix(u.Name, "RLIMIT_"))
 		if w, ok := want[name]; ok {
 			d.check(u.Soft == w && u.Hard == w, sandbox.LimitFiles, "the limit %s is %d:%d, not %d", name, u.Soft, u.Hard, w)

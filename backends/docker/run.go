@@ -70,20 +70,23 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if err := k.b.dog.add(k.box.name); err != nil {
 		return ending{}, err
 	}
-	if err := k.create(ctx); err != nil {
-		k.b.remove(k.box.name)
-		return ending{}, err
-	}
-	if err := k.inspect(ctx); err != nil {
-		k.b.remove(k.box.name)
-		return ending{}, err
+	if !k.box.startsUnseen() {
+		for _, step := range []func(context.Context) error{k.create, k.inspect} {
+			if err := step(ctx); err != nil {
+				k.b.remove(k.box.name)
+				return ending{}, err
+			}
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		k.b.remove(k.box.name)
 		return ending{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: "start the container", Cause: err}
 	}
 	a := newAttachment(k, request)
-	end, err := a.run(ctx, []string{"start", "-a", "-i", k.box.name})
+	if k.box.startsUnseen() {
+		a.compare = k.inspect
+	}
+	end, err := a.run(ctx, k.box.startArgs())
 	if end.gone && k.box.removedByStart() {
 		k.b.dog.forget(k.box.name)
 	} else {
@@ -151,18 +154,11 @@ func (b *Backend) engineError(ctx context.Context, image string, own *sandbox.Er
 func (k *call) inspect(ctx context.Context) error {
 	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), createTimeout, fmt.Errorf("the engine did not answer within %s", createTimeout))
 	defer cancel()
-	out, err := output(own, k.b.client, "container", "inspect", k.box.name)
+	out, err := output(own, k.b.client, k.box.inspectArgs()...)
 	if err != nil {
 		return k.b.engineError(ctx, k.profile.Image, &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: err})
 	}
-	m, err := readMade(out)
-	if err != nil {
-		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: err}
-	}
-	if !sameID(m.Image, k.image.ID) {
-		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: errImageChanged, Fix: "call again"}
-	}
-	return k.box.compare(m, k.image.ID)
+	return k.box.check(out, k.image.ID)
 }
 
 // sawOOM asks docker, which remembers events for a while, whether the kernel killed something in a container for memory.

@@ -51,6 +51,7 @@ func (b *Backend) OpenSession(ctx context.Context, p sandbox.ContainerProfile, o
 	if err != nil {
 		return nil, err
 	}
+	leave = sync.OnceFunc(leave)
 	s := &session{b: b, leave: leave, turn: make(chan struct{}, 1), wait: o.Idle, ended: make(chan struct{}), gone: make(chan struct{})}
 	if err := s.open(ctx, p); err != nil {
 		leave()
@@ -73,7 +74,11 @@ func (s *session) open(ctx context.Context, p sandbox.ContainerProfile) error {
 	if err := s.b.dog.add(k.box.name); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{k.create, k.inspect, s.start} {
+	steps := []func(context.Context) error{k.create, k.inspect, s.start}
+	if k.box.startsUnseen() {
+		steps = []func(context.Context) error{s.start, k.inspect}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			s.b.remove(k.box.name)
 			return err
@@ -128,7 +133,7 @@ func (s *session) start(ctx context.Context) error {
 	}}
 	exited := make(chan error, 1)
 	go func() {
-		_, err := s.b.client.Run(context.WithoutCancel(ctx), Invocation{Args: []string{"start", "-a", "-i", s.k.box.name}, Stdin: read, Stdout: parser, Stderr: said})
+		_, err := s.b.client.Run(context.WithoutCancel(ctx), Invocation{Args: s.k.box.startArgs(), Stdin: read, Stdout: parser, Stderr: said})
 		read.CloseWithError(io.ErrClosedPipe)
 		exited <- err
 	}()

@@ -36,6 +36,9 @@ func runInit(arg string) int {
 	if arg != ArgCall {
 		return 2
 	}
+	if out.frame(frame.Here, nil) != nil {
+		return 1
+	}
 	t, data, err := frame.Read(os.Stdin, nil)
 	if err != nil || t != frame.Request {
 		return 2

@@ -3,7 +3,7 @@
 // streams, so it can neither read a request nor forge a result.
 //
 //	to init:    Request, then any of Input, InputEnd, Kill; the end of the stream means that the caller is gone
-//	from init:  Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
+//	from init:  Here; Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
 //
 // # Limitations
 //
@@ -31,6 +31,8 @@ const (
 	InputEnd Type = 'Z'
 	// Kill ends the call now.
 	Kill Type = 'K'
+	// Here says that init waits for its request.
+	Here Type = 'H'
 	// Started says that the program runs.
 	Started Type = 'S'
 	// Stdout and Stderr hold what the program wrote.
@@ -66,7 +68,7 @@ func limit(t Type) int {
 		return maxRequest
 	case Input, Stdout, Stderr:
 		return MaxData
-	case InputEnd, Kill, Started, InputClosed:
+	case InputEnd, Kill, Here, Started, InputClosed:
 		return 0
 	case Window:
 		return 4
