@@ -1,0 +1,5 @@
+//go:build !linux
+
+package main
+
+func denySetrlimit() { panic("only on Linux") }
