@@ -40,17 +40,46 @@ func dockerHelper(t *testing.T) string {
 	return conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
 }
 
-// TestEngines runs the suite on every container engine.
+// long reports whether there is time for everything.
+func long() bool { return os.Getenv("TOOLCELL_TEST_LONG") == "1" }
+
+// The groups in which the engines' own commands differ, rather than what happens inside.
+var (
+	ofCommands = []string{"results", "deadlines", "survivors", "identity", "mounts", "closing"}
+	ofStreams  = []string{"output", "stdin", "deadlines", "closing"}
+)
+
+// TestEngines runs the suite on the container engines: on docker whole, on the others whole with TOOLCELL_TEST_LONG=1.
 func TestEngines(t *testing.T) {
-	for _, k := range []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl} {
+	for k, only := range map[engines.Kind][]string{engines.Docker: nil, engines.Podman: ofCommands, engines.Nerdctl: ofStreams} {
 		t.Run(string(k), func(t *testing.T) {
 			e := pool.Start(t, k)
 			c := docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python())}
-			conformance.Run(t, conformance.Suite{
-				Open:    func(t *testing.T) sandbox.Backend { return openDocker(t, e, c) },
-				HostIDs: true, Slow: true, TextPaths: true, NoIPv6: true,
-				Unmasked: []string{"/proc/interrupts"}, LeastMemoryMB: 6,
-			})
+			s := containers(e, c)
+			if !long() {
+				s.Only = only
+			}
+			conformance.Run(t, s)
 		})
+	}
+}
+
+// TestRunsc runs a part of the suite under gVisor, whose kernel is another one.
+func TestRunsc(t *testing.T) {
+	e := pool.Start(t, engines.Docker)
+	e.RequireRunsc(t)
+	c := docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python()), Runtime: engines.RunscRuntime}
+	s := containers(e, c)
+	s.OtherKernel, s.Only = true, []string{"deadlines", "survivors"}
+	conformance.Run(t, s)
+}
+
+// containers is the suite for an engine, with what is otherwise there by design: ids are the host's, an engine takes no
+// path that is not text, gives its containers no IPv6, and masks what its own list has.
+func containers(e *engines.Engine, c docker.Config) conformance.Suite {
+	return conformance.Suite{
+		Open:    func(t *testing.T) sandbox.Backend { return openDocker(t, e, c) },
+		HostIDs: true, Slow: true, TextPaths: true, NoIPv6: true, LeastMemoryMB: 6,
+		Unmasked: []string{"/proc/interrupts"},
 	}
 }

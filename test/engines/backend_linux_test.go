@@ -18,17 +18,16 @@ import (
 // helperPackage is the program that is init inside.
 const helperPackage = "github.com/soulacy/toolcell/backends/docker/testdata/helper"
 
-// open opens the docker backend on an engine, as the only thing that this test may leave something of.
-func open(t *testing.T, e *engines.Engine, change ...func(*docker.Config)) *docker.Backend {
+// open opens the docker backend on an engine, with its defaults.
+func open(t *testing.T, e *engines.Engine) *docker.Backend {
+	t.Helper()
+	return openWith(t, e, docker.Config{Image: e.Load(t, engines.Busybox()), Helper: conformance.Build(t, helperPackage)})
+}
+
+func openWith(t *testing.T, e *engines.Engine, c docker.Config) *docker.Backend {
 	t.Helper()
 	e.Setenv(t)
-	c := docker.Config{
-		Binary: e.Binary, Image: e.Load(t, engines.Busybox()), ProbeTimeout: 30 * time.Second,
-		Helper: conformance.Build(t, helperPackage),
-	}
-	for _, do := range change {
-		do(&c)
-	}
+	c.Binary, c.ProbeTimeout = e.Binary, 30*time.Second
 	b, err := docker.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
