@@ -237,7 +237,7 @@ func (a *attachment) unreported(ctx context.Context, end *ending, x exit) error 
 	if end.canceled || end.late {
 		return nil
 	}
-	cause := errors.New("the container ended without a report")
+	cause := fmt.Errorf("the container ended without a report, and the engine's command with status %d", x.status)
 	switch {
 	case x.err != nil:
 		cause = x.err

@@ -29,6 +29,7 @@ type Backend struct {
 	ready   readyCache
 	owner   owner
 	dog     *watchdog
+	dial    *dial // nil where the engine has no such command
 	running sync.WaitGroup
 	// background is what no call waits for: the sweep, and containers whose removal failed.
 	background sync.WaitGroup
@@ -97,6 +98,9 @@ func (b *Backend) open(ctx context.Context) error {
 	if b.dog, err = startWatchdog(b.helperOnHost(), watch); err != nil {
 		return err
 	}
+	if e.dialect == dialectDocker {
+		b.dial = startDial(b.client)
+	}
 	b.background.Go(func() { b.sweep(b.stop) })
 	return nil
 }
@@ -150,6 +154,7 @@ func (b *Backend) Close() error {
 
 func (b *Backend) release() error {
 	b.stopAll()
+	b.dial.close()
 	b.background.Wait()
 	if b.dog != nil {
 		b.dog.close() // it still removes what could not be removed here

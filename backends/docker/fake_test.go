@@ -30,6 +30,8 @@ type fakeEngine struct {
 	// image is the answer to `image inspect`.
 	image string
 	made  map[string]any
+	// dial plays `system dial-stdio`; nil ends it at once.
+	dial func(context.Context, Invocation)
 }
 
 const dockerInfo = `{"ID":"X","Name":"elsewhere","ServerVersion":"1","OSType":"linux","Runtimes":{"runc":{},"runsc":{}},"DefaultRuntime":"runc",
@@ -64,6 +66,11 @@ func (f *fakeEngine) Run(ctx context.Context, i Invocation) (int, error) {
 		return f.inspect(i)
 	case "start -a":
 		return f.init(i), nil
+	case "system dial-stdio":
+		if f.dial != nil {
+			f.dial(ctx, i)
+		}
+		return 0, nil
 	}
 	if i.Args[0] == "create" {
 		f.create(i.Args)
@@ -99,6 +106,19 @@ func (f *fakeEngine) inspect(i Invocation) (int, error) {
 	}
 	return f.say(i.Stdout, string(data), 0)
 }
+
+// described is the container as one answer.
+func (f *fakeEngine) described() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	data, err := json.Marshal(f.made)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // verbs are the engine's commands so far.
 func (f *fakeEngine) verbs() []string {

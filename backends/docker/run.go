@@ -154,7 +154,12 @@ func (b *Backend) engineError(ctx context.Context, image string, own *sandbox.Er
 func (k *call) inspect(ctx context.Context) error {
 	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), createTimeout, fmt.Errorf("the engine did not answer within %s", createTimeout))
 	defer cancel()
-	out, err := output(own, k.b.client, k.box.inspectArgs()...)
+	quick, done := bounded(own, k.b.engines.bound())
+	defer done()
+	out, err := k.b.dial.inspect(quick, k.box.name)
+	if err != nil {
+		out, err = output(own, k.b.client, k.box.inspectArgs()...)
+	}
 	if err != nil {
 		return k.b.engineError(ctx, k.profile.Image, &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: err})
 	}
