@@ -64,7 +64,7 @@ func collect(dir string, limits ArtifactLimits) (found []Artifact, omitted []str
 	}
 	defer root.Close()
 	c := collector{root: root, left: limits.withDefaults()}
-	err = fs.WalkDir(root.FS(), ".", c.visit)
+	err = fs.WalkDir(tree{root}, ".", c.visit)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, nil, fmt.Errorf("read the output directory: %w", err)
 	}

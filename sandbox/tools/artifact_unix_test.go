@@ -116,7 +116,7 @@ func TestArtifactLimits(t *testing.T) {
 	assert.Empty(t, r.Artifacts)
 
 	r = leave(t, tools.ArtifactLimits{}, func(dir string) {
-		for i := range 5000 {
+		for i := range 4200 {
 			put(t, dir, fmt.Sprintf("%05d", i), "")
 		}
 		require.NoError(t, os.Truncate(filepath.Join(dir, "00000"), 1<<40), "a sparse file")
