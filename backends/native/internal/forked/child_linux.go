@@ -35,7 +35,7 @@ func run(r *Request) {
 			fault(plan.ChannelFD, uint32(i), errno)
 		}
 	}
-	reap(start(program), r.Lifetime)
+	reap(start(program), r)
 }
 
 // placeDescriptors brings the request's descriptors to plan.ChannelFD and the places behind it, and closes everything

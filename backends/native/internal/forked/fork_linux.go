@@ -19,6 +19,14 @@ type Request struct {
 	// Lifetime is after how many nanoseconds from the program's start the child ends by itself; 0 is never. With a
 	// lifetime it also ends, some time later, when the other end of its channel is closed.
 	Lifetime int64
+	own      own
+}
+
+// own is what the child alone uses. It is not on the stack, where there is little room for functions that must not let it
+// grow.
+type own struct {
+	lease lease
+	usage syscall.Rusage
 }
 
 // cloneArgs is struct clone_args (linux/sched.h) in its first version, CLONE_ARGS_SIZE_VER0.

@@ -23,23 +23,23 @@ const (
 //
 //go:nosplit
 //go:norace
-func reap(program uintptr, lifetime int64) {
-	var rec Record
-	var l lease
-	if lifetime > 0 {
-		l = lease{end: monotonic() + lifetime, look: firstLook}
+func reap(program uintptr, r *Request) {
+	if r.Lifetime > 0 {
+		r.own.lease.begin(r.Lifetime)
 	}
 	for {
 		var status uint32
-		pid, errno := await(&status, &l)
+		left := keep(&r.own.lease)
+		pid, errno := await(&status, left)
 		if errno == echild {
 			exit(0)
 		}
-		if errno != 0 || pid != program {
+		if errno != 0 || pid == 0 || pid != program {
 			continue
 		}
-		rec = Record{Kind: RecordExited, Status: status, Survivors: survivors()}
-		usage(&rec)
+		var rec Record
+		rec.Kind, rec.Status, rec.Survivors = RecordExited, status, survivors()
+		usage(&rec, &r.own.usage)
 		send(plan.ChannelFD, &rec)
 		if rec.Survivors != 0 {
 			attend()
@@ -50,52 +50,70 @@ func reap(program uintptr, lifetime int64) {
 
 // lease is how long a child may live without being killed. The zero lease has no end.
 type lease struct {
-	// end is on CLOCK_MONOTONIC.
-	end int64
-	// look is after how long the other end of the channel is looked at again.
-	look int64
+	// end is when it is over, look when the other end of the channel is looked at next, both on CLOCK_MONOTONIC; pause is
+	// how long it was not looked at before.
+	end, look, pause int64
+}
+
+//go:nosplit
+//go:norace
+func (l *lease) begin(lifetime int64) {
+	now := monotonic()
+	l.end, l.look, l.pause = now+lifetime, now+firstLook, firstLook
 }
 
 const (
 	firstLook = 10e6 // 10 ms
-	lastLook  = 1e9
+	lastPause = 1e9
 )
 
-// await waits for a child's end, and ends the process when its lease is over: whoever forked it has not killed it, being
-// stopped perhaps. So it does when nobody has the other end of the channel any more. The parent-death signal is sent by
-// the end of a thread, and a thread whose end came before the signal was asked for sends none, while others of its
-// process, which end a moment later, keep the descriptors open: exit_files() and exit_notify() in kernel/exit.c.
-//
-// SIGCHLD is blocked, so it waits to be taken also when a child ends between the two calls (sigtimedwait(2)).
+// await waits for a child's end, at most left, unless that is 0; no pid and no errno is no end. SIGCHLD is blocked, so it
+// waits to be taken also when a child ends between the two calls (sigtimedwait(2)).
 //
 //go:nosplit
 //go:norace
-func await(status *uint32, l *lease) (pid uintptr, errno syscall.Errno) {
-	if l.end == 0 {
-		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), 0, 0, 0, 0)
+func await(status *uint32, left int64) (pid uintptr, errno syscall.Errno) {
+	options := uintptr(wnohang)
+	if left == 0 {
+		options = 0
+	}
+	pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), options, 0, 0, 0)
+	if errno != 0 || pid != 0 {
 		return pid, errno
 	}
-	for {
-		pid, _, errno = syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(status)), wnohang, 0, 0, 0)
-		if errno != 0 || pid != 0 {
-			return pid, errno
-		}
-		left := l.end - monotonic()
-		if left <= 0 {
+	set := uint64(1) << (uint(syscall.SIGCHLD) - 1)
+	ts := syscall.Timespec{Sec: left / 1e9, Nsec: left % 1e9}
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0,
+		uintptr(unsafe.Pointer(&ts)), sigsetSize, 0, 0)
+	return 0, 0
+}
+
+// keep ends the process when its lease is over, its parent being stopped perhaps, or when nobody has the other end of its
+// channel any more. Otherwise it returns how long it need not be called again; 0 is for ever. It comes before every wait,
+// or a program that never lets its init run out of children to reap would keep it from ever looking.
+//
+// The parent-death signal alone is not enough: it is sent by the end of a thread, and a thread whose end came before the
+// signal was asked for sends none, while others of its process, which end a moment later, keep the channel open:
+// exit_files() and exit_notify() in kernel/exit.c.
+//
+//go:nosplit
+//go:norace
+func keep(l *lease) int64 {
+	if l.end == 0 {
+		return 0
+	}
+	now := monotonic()
+	if now >= l.end {
+		exit(ExpiredExit)
+	}
+	if now >= l.look {
+		if deserted() {
 			exit(ExpiredExit)
 		}
-		set := uint64(1) << (uint(syscall.SIGCHLD) - 1)
-		wait := min(left, l.look)
-		ts := syscall.Timespec{Sec: wait / 1e9, Nsec: wait % 1e9}
-		_, _, errno = syscall.RawSyscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0,
-			uintptr(unsafe.Pointer(&ts)), sigsetSize, 0, 0)
-		if errno == eagain { // nothing happened
-			l.look = min(2*l.look, lastLook)
-			if deserted() {
-				exit(ExpiredExit)
-			}
-		}
+		l.pause = min(2*l.pause, lastPause)
+		l.look = now + l.pause
 	}
+	return min(l.end, l.look) - now
 }
 
 // deserted reports whether the other end of the channel is closed. Nothing is sent to a child that has started its
@@ -139,9 +157,8 @@ func survivors() uint32 {
 //
 //go:nosplit
 //go:norace
-func usage(rec *Record) {
-	var ru syscall.Rusage
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_GETRUSAGE, rusageChildren, uintptr(unsafe.Pointer(&ru)), 0, 0, 0, 0)
+func usage(rec *Record, ru *syscall.Rusage) {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_GETRUSAGE, rusageChildren, uintptr(unsafe.Pointer(ru)), 0, 0, 0, 0)
 	if errno != 0 {
 		return
 	}

@@ -245,6 +245,32 @@ func TestLifetime(t *testing.T) {
 	assert.Zero(t, status, "it has waited for what was left")
 }
 
+// What there is to reap does not keep a child from noticing that its lifetime is over.
+func TestLifetimeComesFirst(t *testing.T) {
+	for _, tt := range []struct {
+		lifetime time.Duration
+		records  int
+		status   int
+	}{{time.Hour, 2, 0}, {100 * time.Millisecond, 1, ExpiredExit}} {
+		var gate [2]int
+		require.NoError(t, unix.Pipe2(gate[:], unix.O_CLOEXEC))
+		var b plan.Builder
+		b.Call("the gate", plan.Dup3, []plan.Arg{plan.FD(plan.FirstFD), plan.FD(0), plan.Num(0)}, plan.Want(0))
+		data := encoded(t, &b, shell("read x"))
+		c := forkRequest(t, Request{Lifetime: int64(tt.lifetime)}, memfd(t, data[0]), memfd(t, data[1]), gate[0])
+		started, err := c.next()
+		require.NoError(t, err)
+		require.NoError(t, unix.PidfdSendSignal(c.pidfd, unix.SIGSTOP, nil, 0))
+		require.NoError(t, unix.Close(gate[0]))
+		require.NoError(t, unix.Close(gate[1])) // the program ends
+		time.Sleep(200 * time.Millisecond)
+		require.NoError(t, unix.PidfdSendSignal(c.pidfd, unix.SIGCONT, nil, 0))
+		recs, status := c.end(t)
+		assert.Len(t, append(recs, started), tt.records)
+		assert.Equal(t, tt.status, status)
+	}
+}
+
 // A child with a lifetime ends when nobody has the other end of its channel, whether its record was read there or not.
 // One without leaves that to its spawner's process namespace.
 func TestDesertedChild(t *testing.T) {
