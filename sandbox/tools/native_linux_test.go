@@ -40,6 +40,46 @@ func nativeBackend(t *testing.T) sandbox.Backend {
 func TestNative(t *testing.T) {
 	ts := set(t, nativeBackend(t))
 	t.Run("run_code", func(t *testing.T) { nativeRunCode(t, ts) })
+	t.Run("builtins", func(t *testing.T) { nativeBuiltins(t, ts) })
+}
+
+// What one tool writes the next one runs, and what a program leaves a tool reads.
+func nativeBuiltins(t *testing.T, ts tools.Tools) {
+	ts.Workspace = filepath.Join(ts.Workspace, "data", "sandbox")
+	require.NoError(t, tools.MakeWorkspace(ts.Workspace))
+	_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: "src/a.py", Content: "import sys; print(sys.argv[1:]); open('left', 'w').write('x')"})
+	require.NoError(t, err)
+	o, err := ts.RunScript(t.Context(), tools.ScriptArgs{Path: "/workspace/src/a.py", Args: []string{"-v", ""}})
+	require.NoError(t, err)
+	assert.Equal(t, "['-v', '']\n", o.Text())
+	assert.FileExists(t, filepath.Join(ts.Workspace, "src", "left"))
+	_, err = ts.WriteFile(t.Context(), tools.WriteArgs{Path: "src/left", Content: "replaced"})
+	require.NoError(t, err)
+
+	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "pwd; echo more >> left; cat left; exit 4", WorkingDir: "src"})
+	require.NoError(t, err)
+	assert.Equal(t, "exit_code: 4\n/workspace/src\nreplacedmore\n", o.Text())
+
+	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "sleep 60", Timeout: time.Second})
+	require.NoError(t, err)
+	assert.Contains(t, o.Text(), "error: timed out after 1s\n")
+
+	o, err = ts.PythonEval(t.Context(), tools.EvalArgs{Code: "import os; print(os.getcwd(), sorted(os.listdir()))"})
+	require.NoError(t, err)
+	assert.Equal(t, "/workspace ['src']\n", o.Text())
+
+	c, err := ts.ReadFile(t.Context(), tools.ReadArgs{Path: "/workspace/src/left"})
+	require.NoError(t, err)
+	assert.Equal(t, "replacedmore\n", c.Content)
+
+	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "mkfifo src/pipe; ln -s /etc/passwd src/link; yes"})
+	require.NoError(t, err)
+	assert.True(t, o.Result.StdoutTruncated)
+	assert.Len(t, o.Result.Stdout, tools.MaxOutput)
+	for _, name := range []string{"src/pipe", "src/link"} {
+		_, err = ts.ReadFile(t.Context(), tools.ReadArgs{Path: name})
+		assert.True(t, tools.Final(err), name)
+	}
 }
 
 func nativeRunCode(t *testing.T, ts tools.Tools) {
