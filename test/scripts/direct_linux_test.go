@@ -223,3 +223,26 @@ func output(t *testing.T, name string, args ...string) string {
 	require.NoError(t, err)
 	return string(out)
 }
+
+// A hang-up that nohup has the command ignore does not end it.
+func TestNohup(t *testing.T) {
+	requireNative(t)
+	for name, want := range map[string]int{"": 129, "nohup ": 0} {
+		s := exec.Command("sh", "-c", "exec "+name+toolcell()+" run -i host sh -c 'echo begun; cat'")
+		s.Stderr = io.Discard // nohup has something to say
+		in, err := s.StdinPipe()
+		require.NoError(t, err)
+		out, err := s.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, s.Start())
+		line, err := bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "begun\n", line)
+		require.NoError(t, s.Process.Signal(unix.SIGHUP))
+		if want == 0 { // otherwise the signal alone has to end it
+			require.NoError(t, in.Close())
+		}
+		_ = s.Wait()
+		assert.Equal(t, want, s.ProcessState.ExitCode(), "%q", name)
+	}
+}
