@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/soulacy/toolcell/backends/docker/helper"
+	"github.com/soulacy/toolcell/backends/docker/internal/frame"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
@@ -29,6 +30,8 @@ type container struct {
 	user string
 	// files are single files of the host that are shown read-only.
 	files []sandbox.Mount
+	// places are what the declared mounts' targets have to be.
+	places []frame.Place
 	// volumes are what the image declares as volumes.
 	volumes []string
 	// local says that the engine sees files where the caller does.
@@ -63,8 +66,14 @@ func (c container) engineProfile() sandbox.ContainerProfile {
 	return p
 }
 
+// runtimeTasks is room for the threads of a runtime with a kernel of its own, which the host counts with the program's.
+const runtimeTasks = 128
+
 // initTasks is how many tasks are not the program's.
 func (c container) initTasks() int {
+	if ownKernel(c.profile.Runtime) {
+		return 2*helper.Tasks + runtimeTasks
+	}
 	if c.session {
 		return 2 * helper.Tasks // the idle process, and the init of a call
 	}

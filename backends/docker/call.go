@@ -162,6 +162,11 @@ func (b *Backend) container(p sandbox.ContainerProfile, e *engine, img *image, u
 	if p.Binds, err = b.resolveMounts(p, e, u); err != nil {
 		return c, err
 	}
+	if e.local && !ownKernel(p.Runtime) {
+		if c.places, err = places(p.Binds); err != nil {
+			return c, err
+		}
+	}
 	if c.volumes, err = img.overridden(p); err != nil {
 		return c, err
 	}
@@ -184,7 +189,7 @@ func (k *call) request() ([]byte, error) {
 		timeout = p.Limits.Wall
 	}
 	call := &frame.Call{
-		Argv: byteStrings(c.Argv), Env: byteStrings(k.environment()), Dir: []byte(dir), Scratch: scratchDirs(), Noexec: k.box.noexec(),
+		Argv: byteStrings(c.Argv), Env: byteStrings(k.environment()), Dir: []byte(dir), Scratch: scratchDirs(), Noexec: k.box.noexec(), Places: k.box.places,
 		Stdin: c.Stdin != nil, OpenFiles: uint64(p.Limits.OpenFiles), FileBytes: uint64(p.Limits.FileSizeMB) << 20,
 		RlimitCPU: uint64(p.Limits.CPUSeconds + cpuSlack), Timeout: timeout, CPU: seconds(p.Limits.CPUSeconds),
 		Tasks: helper.Tasks, Root: k.user.root, Keep: k.box.session,

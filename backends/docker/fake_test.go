@@ -30,6 +30,8 @@ type fakeEngine struct {
 	// image is the answer to `image inspect`.
 	image string
 	made  map[string]any
+	// ps and orphans are the answers to ps, and to inspect before anything was made.
+	ps, orphans string
 	// dial plays `system dial-stdio`; nil ends it at once.
 	dial func(context.Context, Invocation)
 }
@@ -72,6 +74,9 @@ func (f *fakeEngine) Run(ctx context.Context, i Invocation) (int, error) {
 		}
 		return 0, nil
 	}
+	if i.Args[0] == "ps" {
+		return f.say(i.Stdout, f.ps, 0)
+	}
 	if i.Args[0] == "create" {
 		f.create(i.Args)
 	}
@@ -96,6 +101,10 @@ func (f *fakeEngine) create(args []string) {
 func (f *fakeEngine) inspect(i Invocation) (int, error) {
 	f.mu.Lock()
 	m := f.made
+	if m == nil {
+		f.mu.Unlock()
+		return f.say(i.Stdout, f.orphans, 0)
+	}
 	if f.lie != nil {
 		f.lie(m)
 	}

@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -107,6 +108,9 @@ func limits(p sandbox.ContainerProfile, e *engine) []sandbox.Enforcement {
 		entry(e.cpu, sandbox.LimitCPU, "--cpus %g", p.Limits.CPUs),
 		enforced(sandbox.LimitCPUTime, "the container's CPU time watched by init, %d s; --ulimit cpu", p.Limits.CPUSeconds),
 	}
+	if out[0].Enforced && ownKernel(p.Runtime) {
+		out[0].Reason = fmt.Sprintf("the runtime's own threads count too; %d are added for them", runtimeTasks)
+	}
 	if e.memory && !e.swap {
 		out[1] = absent(sandbox.LimitMemory, "the engine cannot limit swap", "boot with swapaccount=1, or use cgroup v2")
 	}
@@ -141,7 +145,9 @@ func socketEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
 }
 
 // ownKernel reports whether a runtime brings a kernel of its own, on which the engine's filter is not what confines.
-func ownKernel(runtime string) bool { return runtime == "runsc" || runtime == "kata" }
+func ownKernel(runtime string) bool {
+	return runtime == "runsc" || runtime == "kata" || strings.Contains(runtime, "kata-") || strings.Contains(runtime, ".kata.")
+}
 
 func seccompEntry(p sandbox.ContainerProfile, e *engine) sandbox.Enforcement {
 	switch {

@@ -146,6 +146,8 @@ func (k *call) fault(f *frame.Failure) error {
 		e.Fix = "name an existing directory, and limits and arguments that the program fits in"
 	case frame.ClassRoot:
 		return rootError(cause)
+	case frame.ClassMount:
+		e.Kind, e.Guarantee, e.Fix = sandbox.KindRefused, sandbox.FSNoHostFiles, "mount a directory whose parents only the caller can change"
 	case frame.ClassNoexec:
 		e.Kind, e.Fix = sandbox.KindRefused, "the engine's kernel needs Landlock for a mount without execution: allow execution on it, or use podman"
 	default:

@@ -18,6 +18,9 @@ func (r *run) start() *frame.Failure {
 	if f := r.checkUser(); f != nil {
 		return f
 	}
+	if f := r.checkPlaces(); f != nil {
+		return f
+	}
 	for _, dir := range r.call.Scratch {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return failure("make "+dir, frame.ClassSetup, err)
@@ -53,6 +56,22 @@ func (r *run) checkUser() *frame.Failure {
 		return nil
 	}
 	return failure("check the user", frame.ClassRoot, fmt.Errorf("the engine started it as %d:%d", os.Getuid(), os.Getgid()))
+}
+
+// checkPlaces compares what was mounted with what was checked. The engine resolves a mount's source again, by its name, and
+// who may rename there could have put something else in its place.
+func (r *run) checkPlaces() *frame.Failure {
+	for _, p := range r.call.Places {
+		var st unix.Stat_t
+		err := unix.Stat(string(p.Path), &st)
+		if err == nil && (uint64(st.Dev) != p.Dev || st.Ino != p.Ino) {
+			err = errors.New("the source was exchanged for another after it was checked")
+		}
+		if err != nil {
+			return failure(fmt.Sprintf("check the mount at %q", p.Path), frame.ClassMount, err)
+		}
+	}
+	return nil
 }
 
 // limit sets the limits that are at least as wide as init needs them; the program inherits them.

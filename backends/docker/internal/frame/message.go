@@ -15,6 +15,8 @@ type Call struct {
 	Dir []byte `json:"dir"`
 	// Scratch lists directories to be made first, mode 0700, parents before children.
 	Scratch []string `json:"scratch,omitempty"`
+	// Places are the files and directories that have to be at their paths, whatever the engine mounted there.
+	Places []Place `json:"places,omitempty"`
 	// Noexec lists paths below which nothing may be executed.
 	Noexec [][]byte `json:"noexec,omitempty"`
 	// Stdin says that input follows. Without it the program reads from /dev/null.
@@ -34,6 +36,13 @@ type Call struct {
 	Keep bool `json:"keep,omitempty"`
 	// Root allows a program that is root, which the operator has waived.
 	Root bool `json:"root,omitempty"`
+}
+
+// Place is what has to be at a path: one file or directory of a file system, as stat(2) tells it.
+type Place struct {
+	Path []byte `json:"path"`
+	Dev  uint64 `json:"dev"`
+	Ino  uint64 `json:"ino"`
 }
 
 // Cause says what ended a call, when it was not the program itself.
@@ -75,6 +84,7 @@ const (
 	ClassInvalid       Class = "invalid"
 	ClassRoot          Class = "root"
 	ClassNoexec        Class = "noexec"
+	ClassMount         Class = "mount"
 	ClassNotFound      Class = "not-found"
 	ClassNotExecutable Class = "not-executable"
 )
