@@ -87,13 +87,15 @@ type Tools struct {
 	TempDir string
 	// Artifacts bounds what run_code brings back.
 	Artifacts ArtifactLimits
+	// Download bounds download_file.
+	Download DownloadRules
 }
 
 // Final reports whether trying again cannot help: the call was refused, cannot be meant, has nowhere to run, or its
 // caller gave up.
 func Final(err error) bool {
 	for _, target := range []error{
-		sandbox.ErrRefused, sandbox.ErrInvalid, sandbox.ErrUnavailable, context.Canceled, context.DeadlineExceeded,
+		sandbox.ErrRefused, sandbox.ErrInvalid, sandbox.ErrUnavailable, context.Canceled,
 	} {
 		if errors.Is(err, target) {
 			return true

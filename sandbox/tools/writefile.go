@@ -91,43 +91,60 @@ func (s spot) putInto(tool Name, fill func(io.Writer) (int64, error)) (int64, er
 	defer dir.Close()
 	name := filepath.Base(s.name)
 	mode := fs.FileMode(0o644)
+	t := temporary{spot: s, dir: dir, name: ".toolcell-" + rand.Text()}
 	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return 0, s.fault(tool, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return s.putThrough(tool, fill)
+		return t.putThrough(tool, fill)
 	case !info.Mode().IsRegular():
 		return 0, s.invalid(tool, "it is no regular file ("+info.Mode().Type().String()+")")
 	default:
 		mode = info.Mode().Perm()
 	}
-	t := temporary{spot: s, dir: dir, name: ".toolcell-" + rand.Text()}
 	return t.put(tool, mode, fill)
 }
 
-// putThrough writes what a link leads to. Where that is outside, the Root refuses.
-func (s spot) putThrough(tool Name, fill func(io.Writer) (int64, error)) (int64, error) {
+// putThrough writes what a link leads to, once there is all of it. Where that is outside, the Root refuses.
+func (t temporary) putThrough(tool Name, fill func(io.Writer) (int64, error)) (int64, error) {
+	target, err := t.openLinked(tool)
+	if err != nil {
+		return 0, err
+	}
+	defer target.Close()
+	whole, err := t.dir.OpenFile(t.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, t.fault(tool, err)
+	}
+	n, err := fill(whole)
+	if err == nil {
+		err = target.Truncate(0)
+	}
+	if err == nil {
+		_, err = io.Copy(target, io.NewSectionReader(whole, 0, n))
+	}
+	if err = errors.Join(err, whole.Close(), t.dir.Remove(t.name)); err != nil {
+		return n, t.failed(tool, err)
+	}
+	return n, nil
+}
+
+// openLinked opens the regular file that the spot's link leads to.
+func (s spot) openLinked(tool Name) (*os.File, error) {
 	f, err := s.OpenFile(s.name, os.O_WRONLY|nonblock, 0)
 	if err != nil {
-		return 0, s.fault(tool, err)
+		return nil, s.fault(tool, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errNotRegular
 	}
-	if err == nil {
-		err = f.Truncate(0)
-	}
 	if err != nil {
-		return 0, errors.Join(s.invalid(tool, err.Error()), f.Close())
+		return nil, errors.Join(s.invalid(tool, err.Error()), f.Close())
 	}
-	n, err := fill(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return n, s.failed(tool, err)
-	}
-	return n, nil
+	return f, nil
 }
 
 // failed is an error of the writing itself, which another attempt may not have.
