@@ -8,10 +8,10 @@ FUZZTIME ?= 20s
 TAGS = $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test packages vet lint generate bench soak fuzz cover race cross check clean
+.PHONY: help build run test test-kernels packages vet lint generate bench soak fuzz cover race cross check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/toolcell (static, needs no second file) and bin/toolcell-init
 	CGO_ENABLED=0 $(GO) build -o bin/toolcell ./cmd/toolcell
@@ -26,6 +26,10 @@ packages: ## install the Debian packages that the tests use (as root; otherwise 
 test: packages vet build ## run every test that this machine can run, and say what is left out
 	@[ -n "$(TAGS)" ] || echo 'left out: the tests of the seccomp generator (no libseccomp here)'
 	$(GO) test -p 1 -tags '$(TAGS)' -timeout 20m ./...
+
+test-kernels: ## boot real kernels in an emulator, make every kind of caller's calls there, and in a docker container
+	$(GO) run ./test/kernels
+	SOULACY_DOCKER_TESTS=1 TOOLCELL_TEST_REQUIRE=1 $(GO) test -count 1 -timeout 10m -run TestContainer -v ./test/kernels
 
 vet: ## report what the compiler's own checks find
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }

@@ -132,7 +132,7 @@ func (s *source) clone(withUserNS func(func(*os.File) error) error) error {
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return &sandbox.Error{
 			Kind: sandbox.KindRefused, Op: op, Guarantee: sandbox.PrivNonroot, Cause: os.NewSyscallError("open_tree", err),
-			Fix: "a mount of root's is mapped to the sandbox's user with the new mount API: use Linux 5.12 or newer, or allow open_tree, move_mount and mount_setattr in the filter of the container this runs in",
+			Fix: "a mount of root's is mapped to the sandbox's user, which takes CAP_SYS_ADMIN and the new mount API: in a container run it with --cap-add SYS_ADMIN, or as an ordinary user who owns the directory; allow open_tree, move_mount and mount_setattr in its filter; use Linux 5.12 or newer",
 		}
 	}
 	if err != nil {

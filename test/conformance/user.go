@@ -74,7 +74,7 @@ func inDir(dir string, programs []string) []string {
 	return moved
 }
 
-func copyProgram(t *testing.T, from, to string) {
+func copyProgram(t testing.TB, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
 	require.NoError(t, err)
