@@ -28,5 +28,8 @@
 // it. On macOS it knows only the program's process group. On Windows there is neither a supervisor nor [Limits]: the
 // program alone is killed.
 //
+// RLIMIT_AS counts what a program reserves and never uses: node and programs written in Go need a limit of many
+// times their memory, and do not start within the default of 512 MiB.
+//
 // macOS does not keep RLIMIT_AS, so no memory limit is set there.
 package host

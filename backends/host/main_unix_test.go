@@ -16,6 +16,9 @@ import (
 // The test binary is its own supervisor, as a gateway is.
 func TestMain(m *testing.M) {
 	Main()
+	if len(os.Args) == 2 && os.Args[1] == becomesRoot {
+		becomeRoot()
+	}
 	os.Exit(m.Run())
 }
 

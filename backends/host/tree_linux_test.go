@@ -50,6 +50,7 @@ func TestOrphansAreKilled(t *testing.T) {
 		"in its group":      `sleep 999 & echo $! >pids; echo hi`,
 		"holds stderr":      `setsid sleep 999 >&2 & echo $! >pids; echo hi`,
 		"twice removed":     `(setsid sh -c 'sleep 999 & echo $$ $! >pids; wait' &) ; while ! test -s pids; do sleep 0.01; done; echo hi`,
+		"many":              `i=0; while test $i -lt 60; do i=$((i+1)); setsid sleep 999 & echo $! >>pids; done; echo hi`,
 		"ignores its end":   `(trap '' TERM HUP INT; exec sleep 999) & echo $! >pids; echo hi`,
 		"stopped":           `sleep 999 & kill -STOP $!; echo $! >pids; echo hi`,
 		"killed itself too": `setsid sleep 999 & echo $! >pids; echo hi; kill -KILL $$`,

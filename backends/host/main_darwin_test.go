@@ -1,0 +1,6 @@
+package host
+
+// The tests that leave a process of another user need Linux.
+const becomesRoot = "test-becomes-root"
+
+func becomeRoot() {}
