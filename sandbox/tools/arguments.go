@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// MaxArguments is how large the arguments of a call may be, in bytes of JSON.
+const MaxArguments = 128 << 20
+
+// arguments are the JSON of every tool; each tool has its own set.
+type (
+	codeJSON struct {
+		Language  string  `json:"language"`
+		Code      string  `json:"code"`
+		Timeout   seconds `json:"timeout_seconds"`
+		Network   bool    `json:"network"`
+		Stdin     string  `json:"stdin"`
+		Isolation string  `json:"isolation"`
+	}
+	shellJSON struct {
+		Command    string  `json:"command"`
+		WorkingDir string  `json:"working_dir"`
+		Timeout    seconds `json:"timeout"`
+		Isolation  string  `json:"isolation"`
+	}
+	scriptJSON struct {
+		Path      string   `json:"path"`
+		Args      []string `json:"args"`
+		Isolation string   `json:"isolation"`
+	}
+	evalJSON struct {
+		Code      string `json:"code"`
+		Isolation string `json:"isolation"`
+	}
+	installJSON struct {
+		Manager   string `json:"manager"`
+		Package   string `json:"package"`
+		Version   string `json:"version"`
+		Target    string `json:"target"`
+		Isolation string `json:"isolation"`
+	}
+	writeJSON struct {
+		Path      string `json:"path"`
+		Content   string `json:"content"`
+		Isolation string `json:"isolation"`
+	}
+	readJSON struct {
+		Path      string `json:"path"`
+		Offset    int64  `json:"offset"`
+		Limit     int64  `json:"limit"`
+		Isolation string `json:"isolation"`
+	}
+	listJSON struct {
+		Path      string `json:"path"`
+		Recursive bool   `json:"recursive"`
+		Isolation string `json:"isolation"`
+	}
+	downloadJSON struct {
+		URL       string `json:"url"`
+		Path      string `json:"path"`
+		Isolation string `json:"isolation"`
+	}
+)
+
+// seconds is a time that models write as a number or as a number in a string.
+type seconds time.Duration
+
+// UnmarshalJSON implements [json.Unmarshaler]. What is too large for a time is the largest one.
+func (s *seconds) UnmarshalJSON(b []byte) error {
+	word := string(b)
+	if word == "null" {
+		return nil
+	}
+	var inner string
+	if json.Unmarshal(b, &inner) == nil {
+		word = strings.TrimSpace(inner)
+	}
+	f, err := strconv.ParseFloat(word, 64)
+	if math.IsNaN(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("a timeout has to be a number of seconds, and %s is none", short(string(b)))
+	}
+	const most = float64(math.MaxInt64/int64(time.Second)) - 1
+	*s = seconds(math.Max(-most, math.Min(f, most)) * float64(time.Second))
+	return nil
+}
+
+// decode reads the arguments of a tool. No arguments at all are an empty object.
+func decode[T any](tool Name, raw json.RawMessage) (T, error) {
+	var v T
+	if len(raw) > MaxArguments {
+		return v, sandbox.Invalid(string(tool), "arguments: %d bytes, more than %d", len(raw), MaxArguments)
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if raw[0] != '{' {
+		return v, sandbox.Invalid(string(tool), "arguments: not a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return v, sandbox.Invalid(string(tool), "arguments: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return v, sandbox.Invalid(string(tool), "arguments: something follows the JSON object")
+	}
+	return v, nil
+}
