@@ -30,6 +30,8 @@ type fakeEngine struct {
 	// image is the answer to `image inspect`.
 	image string
 	made  map[string]any
+	// onPull happens when an image is fetched.
+	onPull func()
 	// ps and orphans are the answers to ps, and to inspect before anything was made.
 	ps, orphans string
 	// dial plays `system dial-stdio`; nil ends it at once.
@@ -73,6 +75,10 @@ func (f *fakeEngine) Run(ctx context.Context, i Invocation) (int, error) {
 			f.dial(ctx, i)
 		}
 		return 0, nil
+	}
+	if i.Args[0] == "pull" {
+		f.onPull()
+		return f.say(i.Stdout, "layer 1: done\n", 0)
 	}
 	if i.Args[0] == "ps" {
 		return f.say(i.Stdout, f.ps, 0)
@@ -128,6 +134,13 @@ func (f *fakeEngine) described() string {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// set makes commands fail from here on.
+func (f *fakeEngine) set(fail map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
 
 // verbs are the engine's commands so far.
 func (f *fakeEngine) verbs() []string {

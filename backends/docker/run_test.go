@@ -110,23 +110,23 @@ func TestReadyErrors(t *testing.T) {
 
 	f := newFake()
 	b := openFake(t, f)
-	f.fail = map[string]string{"info": "Cannot connect to the daemon"}
+	f.set(map[string]string{"info": "Cannot connect to the daemon"})
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	check("unreachable daemon", err, sandbox.ErrUnavailable)
 
-	f.fail = map[string]string{"image": "No such image"}
+	f.set(map[string]string{"image": "No such image"})
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	check("missing image", err, sandbox.ErrUnavailable)
 
-	f.fail = nil
+	f.set(nil)
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{Runtime: "kata"})
 	check("unknown runtime", err, sandbox.ErrUnavailable)
 
-	f.fail = map[string]string{"create": "unknown flag: --pull"}
+	f.set(map[string]string{"create": "unknown flag: --pull"})
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	check("an engine too old for a flag", err, sandbox.ErrUnavailable)
 
-	f.fail = nil
+	f.set(nil)
 	f.info = `{"host":{"cgroupControllers":[],"ociRuntime":{"name":"crun"},"security":{"rootless":true,"seccompEnabled":true}},"version":{}}`
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	check("a rootless engine without controllers", err, sandbox.ErrRefused)
@@ -140,10 +140,10 @@ func TestReadyIsCached(t *testing.T) {
 		return 0
 	}
 	b := openFake(t, f)
-	f.fail = map[string]string{"image": "No such image"}
+	f.set(map[string]string{"image": "No such image"})
 	_, err := b.Ready(t.Context(), sandbox.ContainerProfile{})
 	require.Error(t, err)
-	f.fail = nil
+	f.set(nil)
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	require.NoError(t, err)
 	before := len(f.verbs())

@@ -74,8 +74,21 @@ func (r *run) checkPlaces() *frame.Failure {
 	return nil
 }
 
+// usual are the soft limits that an engine without a daemon hands on from its caller, as every other program finds them.
+func usual() map[int]uint64 {
+	const unlimited = ^uint64(0)
+	return map[int]uint64{
+		unix.RLIMIT_STACK: 8 << 20, unix.RLIMIT_DATA: unlimited, unix.RLIMIT_AS: unlimited, unix.RLIMIT_RSS: unlimited,
+	}
+}
+
 // limit sets the limits that are at least as wide as init needs them; the program inherits them.
 func (r *run) limit() error {
+	for resource, value := range usual() {
+		if err := setSoft(resource, value); err != nil {
+			return err
+		}
+	}
 	for _, l := range []struct {
 		resource int
 		value    uint64
@@ -88,6 +101,16 @@ func (r *run) limit() error {
 		}
 	}
 	return nil
+}
+
+// setSoft sets a soft limit of this process, to the hard one at most.
+func setSoft(resource int, value uint64) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(resource, &l); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	l.Cur = min(value, l.Max)
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(resource, &l))
 }
 
 // lower sets a limit of process pid (0: this one), unless it is lower already.
