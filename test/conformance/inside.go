@@ -212,22 +212,20 @@ func (e *env) attributes(t *testing.T) {
 	}
 }
 
-// oddLimit is a limit that nothing else sets, and with which the caller itself can live.
-const oddLimit = 777 << 20
-
-// callerLimits lowers the caller's own limits and looks for them inside.
+// callerLimits lowers the caller's own limits, to what an engine's command still starts under, and looks for them inside.
 func (e *env) callerLimits(t *testing.T) {
-	for _, res := range []int{syscall.RLIMIT_STACK, syscall.RLIMIT_DATA} {
+	odd := map[int]uint64{syscall.RLIMIT_STACK: 17 << 20, syscall.RLIMIT_DATA: 1777 << 20}
+	for res, value := range odd {
 		var old syscall.Rlimit
 		require.NoError(t, syscall.Getrlimit(res, &old))
-		odd := old
-		odd.Cur = oddLimit
-		require.NoError(t, syscall.Setrlimit(res, &odd))
+		lower := old
+		lower.Cur = value
+		require.NoError(t, syscall.Setrlimit(res, &lower))
 		defer func() { require.NoError(t, syscall.Setrlimit(res, &old)) }()
 	}
 	fresh := &env{Suite: e.Suite, b: e.open(t)}
 	l := see[map[string][2]uint64](t, fresh, fresh.profile(), "rlimits")
-	for _, res := range []int{syscall.RLIMIT_STACK, syscall.RLIMIT_DATA} {
-		assert.NotEqual(t, uint64(oddLimit), l[strconv.Itoa(res)][0], "limit %d is the caller's", res)
+	for res, value := range odd {
+		assert.NotEqual(t, value, l[strconv.Itoa(res)][0], "limit %d is the caller's", res)
 	}
 }

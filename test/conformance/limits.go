@@ -170,7 +170,8 @@ func (e *env) ownLimits(t *testing.T) {
 	large := e.with(func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = 512 })
 	c := sandbox.Command{Argv: e.probe("alloc", "120")}
 	for range 2 {
-		assert.Equal(t, sandbox.StatusOOM, e.run(t, small, c).Status)
+		res := e.run(t, small, c)
+		assert.Equal(t, sandbox.StatusOOM, res.Status, "signal %q, stderr %q", res.Signal, res.Stderr)
 		assert.Equal(t, sandbox.StatusExited, e.run(t, large, c).Status)
 	}
 }

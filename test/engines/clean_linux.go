@@ -130,6 +130,15 @@ func removeCgroup(name string) error {
 	return errors.Join(errs...)
 }
 
+// removeSharedCgroup removes a cgroup that others may use too, as far as nobody does.
+func removeSharedCgroup(name string) error {
+	err := removeCgroup(name)
+	if errors.Is(err, unix.EBUSY) {
+		return nil
+	}
+	return err
+}
+
 // removeTree removes the directories of a cgroup, the deepest first: its files are the kernel's.
 func removeTree(dir string) error {
 	var dirs []string

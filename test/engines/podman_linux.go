@@ -65,6 +65,6 @@ func newPodman(client, dir string) (*Engine, error) {
 	e := &Engine{Kind: Podman, Binary: client, Dir: dir, Env: []string{
 		"CONTAINERS_CONF=" + at("containers.conf"), "CONTAINERS_STORAGE_CONF=" + at("storage.conf"),
 	}}
-	e.stop = func() error { return errors.Join(e.removeAll(), clean(dir, podmanCgroup)) }
+	e.stop = func() error { return errors.Join(e.removeAll(), clean(dir, ""), removeSharedCgroup(podmanCgroup)) }
 	return e, nil
 }
