@@ -48,5 +48,9 @@
 // native has the whole OCI configuration. docker and podman list tmpfs options, limits and modes in HostConfig in different
 // words.
 //
+// In view. /dev/mqueue can be written by everybody unless something lies on it. /sys and, in these versions, /proc/interrupts
+// can be read. docker and podman give a container without a network no ::1. A mount's source is resolved again by the engine,
+// after whoever asked for it has looked. podman has no daemon, so its containers inherit the caller's soft limits.
+//
 // As an ordinary user podman needs subordinate ids, and on cgroup v1 it ignores every limit with a warning and goes on.
 package engines
