@@ -39,6 +39,9 @@ type ArtifactLimits struct {
 	FileBytes int64
 	// TotalBytes is the size of all together. 0 means 16 MiB.
 	TotalBytes int64
+	// DiskBytes is how much the code may have in its output directory before it is ended, brought back or not. 0 means
+	// 256 MiB.
+	DiskBytes int64
 }
 
 func (l ArtifactLimits) withDefaults() ArtifactLimits {
@@ -64,7 +67,7 @@ func collect(dir string, limits ArtifactLimits) (found []Artifact, omitted []str
 	}
 	defer root.Close()
 	c := collector{root: root, left: limits.withDefaults()}
-	err = fs.WalkDir(tree{root}, ".", c.visit)
+	err = fs.WalkDir(tree{root, maxWalk}, ".", c.visit)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, nil, fmt.Errorf("read the output directory: %w", err)
 	}

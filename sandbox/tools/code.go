@@ -52,6 +52,8 @@ type CodeResult struct {
 	MemoryMB int
 	// Artifacts are the regular files that the code left in its output directory.
 	Artifacts []Artifact
+	// Full says that the run was ended because its output directory had grown too large, and how; "" when it was not.
+	Full string
 	// Omitted says in words which files were left there and not brought back.
 	Omitted []string
 }
@@ -97,11 +99,17 @@ func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (
 	if !p.OnHost {
 		p.Profile.Binds = append(p.Profile.Binds[:len(p.Profile.Binds):len(p.Profile.Binds)], s.mounts(true)...)
 	}
+	ctx, stop := watched(ctx, s.outputDir(), t.Artifacts)
 	res, err := p.Backend.Run(ctx, p.Profile, c)
+	full := stop()
 	if err != nil {
 		return CodeResult{}, missingProgram(l.argv[0], err)
 	}
 	r = CodeResult{Result: res, Language: l.name, Timeout: c.Timeout, MemoryMB: p.Profile.WithDefaults().Limits.MemoryMB}
+	if full != nil {
+		r.Full = full.Error()
+		r.Result.Hints = append(r.Result.Hints, r.Full)
+	}
 	tidyStreams(&r.Result)
 	r.Artifacts, r.Omitted, err = collect(s.outputDir(), t.Artifacts)
 	if err != nil {

@@ -43,6 +43,9 @@ func (r CodeResult) ending() string {
 	case sandbox.StatusFileSize:
 		return "Execution stopped: a file grew too large"
 	case sandbox.StatusCanceled:
+		if r.Full != "" {
+			return "Execution stopped: " + r.Full
+		}
 		return "Execution canceled"
 	case sandbox.StatusSignaled: // as a shell counts
 		return "Exit code: " + strconv.Itoa(128+res.SignalNumber)

@@ -72,7 +72,7 @@ func nativeBuiltins(t *testing.T, ts tools.Tools) {
 	require.NoError(t, err)
 	assert.Equal(t, "replacedmore\n", c.Content)
 
-	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "mkfifo src/pipe; ln -s /etc/passwd src/link; yes"})
+	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "mkfifo src/pipe; ln -s /etc/passwd src/link; yes | head -c 100000"})
 	require.NoError(t, err)
 	assert.True(t, o.Result.StdoutTruncated)
 	assert.Len(t, o.Result.Stdout, tools.MaxOutput)
@@ -131,6 +131,18 @@ os.mkdir("closed", 0)
 	require.Len(t, r.Artifacts, 2, r.Text())
 	assert.Equal(t, "a/b/t.csv", r.Artifacts[0].Name)
 	assert.True(t, r.Artifacts[1].Image())
+	assert.Empty(t, names(t, ts.TempDir), "nothing is left")
+
+	ts.Artifacts.DiskBytes = 8 << 20
+	r, err = ts.RunCode(t.Context(), tools.CodeArgs{Language: "py", Code: `
+import time
+for i in range(12):
+    open(str(i), "wb").write(bytes(1 << 20))
+time.sleep(60)
+`})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.StatusCanceled, r.Result.Status)
+	assert.Contains(t, r.Text(), "Execution stopped: the output directory is full: more than 8 MB\n")
 	assert.Empty(t, names(t, ts.TempDir), "nothing is left")
 
 	_, err = ts.RunCode(t.Context(), tools.CodeArgs{Language: "py", Code: "print(1)", Network: true})

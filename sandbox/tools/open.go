@@ -33,8 +33,12 @@ func openRegular(root *os.Root, name string) (*os.File, int64, error) {
 // for the other end of a pipe of that name (Go 1.26, os/root_unix.go).
 func openDir(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
 
-// tree is a Root for [fs.WalkDir]: it opens directories and nothing else, and reads no more than maxWalk names of one.
-type tree struct{ *os.Root }
+// tree is a Root for [fs.WalkDir]: it opens directories and nothing else, and reads no more than one name beyond most
+// of each.
+type tree struct {
+	*os.Root
+	most int
+}
 
 // Open implements [fs.FS].
 func (t tree) Open(name string) (fs.File, error) { return t.Root.Open(name + "/.") }
@@ -46,7 +50,7 @@ func (t tree) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(maxWalk + 1)
+	entries, err := f.ReadDir(t.most + 1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if errors.Is(err, io.EOF) {
 		err = nil

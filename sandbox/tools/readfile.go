@@ -179,7 +179,7 @@ func (t Tools) ListFiles(ctx context.Context, a ListArgs) (Listing, error) {
 	}
 	defer dir.Close()
 	l := Listing{Path: a.Path, Entries: []FileEntry{}}
-	err = fs.WalkDir(tree{dir}, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(tree{dir, maxWalk}, ".", func(name string, d fs.DirEntry, err error) error {
 		return l.visit(a.Recursive, name, d, err)
 	})
 	if err != nil && !errors.Is(err, errEnough) {

@@ -1,0 +1,87 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// watchEvery is how often an output directory is measured.
+const watchEvery = 200 * time.Millisecond
+
+// maxWatched is how many names an output directory may have.
+const maxWatched = 20000
+
+// defaultDisk is how many bytes a call may have in its output directory.
+const defaultDisk = 256 << 20
+
+// fullError ends a call whose output directory has become too large. The limit on one file does not bound their number.
+type fullError struct{ why string }
+
+func (e *fullError) Error() string { return "the output directory is full: " + e.why }
+
+// watched returns a context that ends when dir holds too much, and a function that ends the watching and returns why the
+// call was ended, or nil.
+//
+// It is a guard and no quota: what is written between two looks, or to a file that has no name any more, is not seen.
+func watched(ctx context.Context, dir string, limits ArtifactLimits) (context.Context, func() *fullError) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := measure(dir, cmp.Or(limits.DiskBytes, defaultDisk)); err != nil {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return ctx, func() *fullError {
+		cancel(context.Canceled)
+		<-done
+		var full *fullError
+		if errors.As(context.Cause(ctx), &full) {
+			return full
+		}
+		return nil
+	}
+}
+
+// measure returns an error when dir holds more than it may. What changes while it looks is left to the next look; an
+// error of the looking itself counts as too much, since then nothing is known.
+func measure(dir string, limit int64) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return &fullError{why: err.Error()}
+	}
+	defer root.Close()
+	var total int64
+	names := 0
+	err = fs.WalkDir(tree{root, maxWatched}, ".", func(_ string, d fs.DirEntry, err error) error {
+		if names++; names > maxWatched {
+			return &fullError{why: fmt.Sprintf("more than %d names", maxWatched)}
+		}
+		if err != nil {
+			return nil // a directory that is gone or closed
+		}
+		if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+			total += info.Size()
+		}
+		if total > limit {
+			return &fullError{why: fmt.Sprintf("more than %d MB", limit>>20)}
+		}
+		return nil
+	})
+	return err
+}
