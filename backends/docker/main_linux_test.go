@@ -42,7 +42,7 @@ var staticHelper = sync.OnceValues(func() (string, error) {
 })
 
 // kinds are the engines that the tests run on.
-var kinds = []engines.Kind{engines.Docker, engines.Podman}
+var kinds = []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl}
 
 // real is a backend on a real engine.
 type real struct {

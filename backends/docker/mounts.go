@@ -3,6 +3,7 @@ package docker
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,7 +35,7 @@ func (b *Backend) resolveMount(m sandbox.Mount, e *engine, u user) (sandbox.Moun
 		return m, err
 	}
 	m.Source = resolved
-	if err := checkText(op, m); err != nil {
+	if err := checkText(op, m, e.dialect); err != nil {
 		return m, err
 	}
 	if m.Recursive, err = recursive(op, m, e); err != nil {
@@ -48,10 +49,16 @@ func (b *Backend) resolveMount(m sandbox.Mount, e *engine, u user) (sandbox.Moun
 
 // checkText refuses paths that a command line of an engine cannot carry: its answer and its request are JSON, its mounts
 // are CSV.
-func checkText(op string, m sandbox.Mount) error {
+func checkText(op string, m sandbox.Mount, d dialect) error {
 	for _, p := range []string{m.Source, m.Target} {
 		if !utf8.ValidString(p) {
 			return &sandbox.Error{Kind: sandbox.KindInvalid, Op: op, Cause: errors.New("a path is not UTF-8, and container engines take no other"), Fix: "rename it"}
+		}
+		if d == dialectNerdctl && strings.ContainsAny(p[len(filepath.VolumeName(p)):], ":,\"\n\r") {
+			return &sandbox.Error{
+				Kind: sandbox.KindInvalid, Op: op, Cause: errors.New("a path holds a colon, a comma, a quote or a new line, which nerdctl's command line cannot carry"),
+				Fix: "rename it, or use docker or podman",
+			}
 		}
 		if strings.Contains(p, "\r\n") {
 			return &sandbox.Error{Kind: sandbox.KindInvalid, Op: op, Cause: errors.New("a path holds CR LF, which an engine's command line would change"), Fix: "rename it"}

@@ -177,6 +177,12 @@ func TestRealMounts(t *testing.T) {
 	each(t, func(t *testing.T, r real) {
 		dir := filepath.Join(publicTemp(t), `a b,c:"d'e`+"\n")
 		require.NoError(t, os.Mkdir(dir, 0o700))
+		if r.dialect == dialectNerdctl { // which cannot name it
+			_, err := r.Run(t.Context(), sandbox.ContainerProfile{Binds: []sandbox.Mount{{Source: dir, Target: "/data"}}}, program("true"))
+			require.ErrorIs(t, err, sandbox.ErrInvalid)
+			dir = filepath.Join(publicTemp(t), "a b'e")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+		}
 		m := sandbox.Mount{Source: dir, Target: "/data", Writable: true}
 		p := sandbox.ContainerProfile{Binds: []sandbox.Mount{m}}
 		_, err := r.Run(t.Context(), p, sh("touch /data/x"))
@@ -282,7 +288,7 @@ func stopClients(t *testing.T, pid int) func() {
 		id, err := strconv.Atoi(field)
 		require.NoError(t, err)
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id))
-		if err == nil && strings.Contains(string(line), "\x00start\x00") {
+		if err == nil && (strings.Contains(string(line), "\x00start\x00") || strings.Contains(string(line), "\x00run\x00")) {
 			require.NoError(t, syscall.Kill(id, syscall.SIGSTOP))
 			stopped = append(stopped, id)
 		}
