@@ -64,8 +64,12 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestRunsc runs a part of the suite under gVisor, whose kernel is another one.
+// TestRunsc runs a part of the suite under gVisor, whose kernel is another one. A start takes seconds there, so it is a
+// long test; the backend's own tests make some calls under it always.
 func TestRunsc(t *testing.T) {
+	if !long() {
+		t.Skip("a long test: TOOLCELL_TEST_LONG=1")
+	}
 	e := pool.Start(t, engines.Docker)
 	e.RequireRunsc(t)
 	c := docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python()), Runtime: engines.RunscRuntime}
