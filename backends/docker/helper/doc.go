@@ -13,6 +13,7 @@
 //
 // # Limitations
 //
-// Init confines nothing: the engine's flags do. The program runs under init's uid and may end the container by ending
+// Init confines little, the engine's flags do: it forbids execution on mounts without it, which engines have no flag for
+// (with Landlock), and ends the call at the deadline, the CPU budget and out of memory. The program runs under init's uid and may end the container by ending
 // init, which costs it its own life and shows as such.
 package helper
