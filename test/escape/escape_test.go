@@ -338,7 +338,7 @@ func (h *harness) loads() []attempt {
 	all := []attempt{
 		{name: "fill-disk", args: func(s side) []string { return []string{scratch(s), "48"} }},
 		{name: "fill-disk", label: "fill-disk in /dev/shm", args: just("/dev/shm", "48")},
-		{name: "fill-inodes", args: func(s side) []string { return []string{scratch(s), "50000"} }},
+		{name: "fill-inodes", guarantee: sandbox.LimitFiles, about: "number of files", args: func(s side) []string { return []string{scratch(s), "50000"} }},
 		{name: "many-files", args: just("2000")},
 		{name: "flood", args: just("32"), profile: nil},
 		{name: "fork-away", args: func(s side) []string { return []string{s.f.token} }, proof: func(f *fixture) bool { return reap(f.token) }},
