@@ -52,6 +52,26 @@ func boots(unit string) []boot {
 	}
 }
 
+// whole leaves out of the suites only what is about an ordinary user without a cgroup: that user is a cell.
+const whole = "^(TestNative|TestNative[B-Z].*|TestEscape)$"
+
+// suites are run whole by root and by an ordinary user, when they are asked for: under emulation they are slow.
+func suites() []report.Suite {
+	return []report.Suite{{Name: "conformance", Run: whole}, {Name: "escape", Run: whole}}
+}
+
+// withSuites has root and an ordinary user run the suites as well.
+func withSuites(all []boot) []boot {
+	for _, b := range all {
+		for i, c := range b.cells {
+			if c.Name == "root-6.12" || c.Name == "user-6.12" {
+				b.cells[i].Suites = suites()
+			}
+		}
+	}
+	return all
+}
+
 // chosen leaves the cells whose names match. A cell that mends needs the one whose doctor says how.
 func chosen(all []boot, only *regexp.Regexp) []boot {
 	var out []boot
