@@ -147,6 +147,9 @@ func (w *worker) suite(c report.Cell, s report.Suite) (*report.SuiteResult, erro
 		"TOOLCELL_TEST_REQUIRE=1", "TOOLCELL_TEST_PROGRAMS=" + dir,
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	}
+	if c.User == "" {
+		env = append(env, "HOME=/root") // systemd sets it for other users alone
+	}
 	argv := []string{dir + "/test2json", dir + "/" + s.Name + ".test", "-test.v=test2json", "-test.timeout=20m"}
 	if s.Run != "" {
 		argv = append(argv, "-test.run="+s.Run)
