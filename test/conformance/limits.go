@@ -181,7 +181,7 @@ func (e *env) leastLimits(t *testing.T) {
 	for name, change := range map[string]func(*sandbox.ContainerProfile){
 		"memory":        func(p *sandbox.ContainerProfile) { p.Limits.MemoryMB = max(sandbox.MinMemoryMB, e.LeastMemoryMB) },
 		"processes":     func(p *sandbox.ContainerProfile) { p.PIDs = 1 },
-		"cores":         func(p *sandbox.ContainerProfile) { p.Limits.CPUs = 0.01 },
+		"cores":         func(p *sandbox.ContainerProfile) { p.Limits.CPUs, p.Limits.Wall = 0.01, time.Hour }, // slow, and slower in an emulator
 		"open files":    func(p *sandbox.ContainerProfile) { p.Limits.OpenFiles = 8 },
 		"file size":     func(p *sandbox.ContainerProfile) { p.Limits.FileSizeMB = 1 },
 		"scratch":       func(p *sandbox.ContainerProfile) { p.TmpfsMB = 1 },
