@@ -55,8 +55,9 @@ fuzz: ## fuzz every parser for FUZZTIME each
 		done; \
 	done
 
-cover: ## write coverage.html
-	$(GO) test -tags '$(TAGS)' -coverprofile bin/cover.out ./... && $(GO) tool cover -html bin/cover.out -o bin/coverage.html
+cover: ## write bin/coverage.html
+	@mkdir -p bin
+	$(GO) test -p 1 -tags '$(TAGS)' -timeout 20m -coverprofile bin/cover.out ./... && $(GO) tool cover -html bin/cover.out -o bin/coverage.html
 
 race: ## run the tests of what has goroutines and no forks under the race detector
 	$(GO) test -race ./sandbox/... ./cmd/...
