@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soulacy/toolcell/backends/docker/internal/frame"
+	"github.com/soulacy/toolcell/backends/internal/capture"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -37,7 +38,7 @@ type ending struct {
 	// gone says that the container has certainly been removed.
 	gone bool
 
-	stdout, stderr *capture
+	stdout, stderr *capture.Stream
 }
 
 // attachment is the engine's command that carries a call's streams.
@@ -45,8 +46,8 @@ type attachment struct {
 	k       *call
 	request []byte
 	parser  frame.Parser
-	stdout  *capture
-	stderr  *capture
+	stdout  *capture.Stream
+	stderr  *capture.Stream
 	said    *tail
 
 	// compare, when not nil, has to succeed once init is there, before it is sent anything.
@@ -65,7 +66,7 @@ func newAttachment(k *call, request []byte) *attachment {
 	limit := k.profile.Limits.OutputKB << 10
 	a := &attachment{
 		k: k, request: request, said: &tail{}, here: make(chan struct{}), started: make(chan struct{}), window: newWindow(), begin: time.Now(),
-		stdout: newCapture(limit, k.command.Stdout), stderr: newCapture(limit, k.command.Stderr),
+		stdout: capture.New(limit, k.command.Stdout), stderr: capture.New(limit, k.command.Stderr),
 	}
 	a.parser.Handle = a.handle
 	return a
@@ -75,9 +76,9 @@ func newAttachment(k *call, request []byte) *attachment {
 func (a *attachment) handle(t frame.Type, data []byte) error {
 	switch t {
 	case frame.Stdout:
-		a.stdout.take(data)
+		_, _ = a.stdout.Write(data)
 	case frame.Stderr:
-		a.stderr.take(data)
+		_, _ = a.stderr.Write(data)
 	case frame.Window:
 		if len(data) == 4 {
 			a.window.give(int(binary.BigEndian.Uint32(data)))
@@ -136,7 +137,7 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 	end.status, end.report = x.status, a.report
 	end.stdout, end.stderr = a.stdout, a.stderr
 	killed := end.canceled || end.late || a.report != nil && a.report.Cause != frame.CauseNone
-	settle(ctx, killed, a.stdout, a.stderr)
+	capture.Settle(ctx, killed, a.stdout, a.stderr)
 	end.gone = x.err == nil && (a.report != nil || a.failure != nil)
 	select {
 	case err := <-refused:

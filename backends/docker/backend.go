@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soulacy/toolcell/backends/docker/helper"
+	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -30,16 +31,14 @@ type Backend struct {
 	owner   owner
 	dog     *watchdog
 	dial    *dial // nil where the engine has no such command
-	running sync.WaitGroup
+	calls   inflight.Calls
 	// background is what no call waits for: the sweep, and containers whose removal failed.
 	background sync.WaitGroup
 	stop       context.Context
 	stopAll    context.CancelFunc
 
 	mu     sync.Mutex
-	closed bool
 	next   uint64
-	cancel map[uint64]context.CancelFunc
 	images map[string]*image
 }
 
@@ -52,7 +51,7 @@ func Open(ctx context.Context, c Config) (*Backend, error) {
 	if c.Binary == "" {
 		c.Binary = Name
 	}
-	b := &Backend{config: c, log: c.Logger, client: c.Client, cancel: map[uint64]context.CancelFunc{}, images: map[string]*image{}}
+	b := &Backend{config: c, log: c.Logger, client: c.Client, images: map[string]*image{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -138,17 +137,9 @@ func (b *Backend) waived(g sandbox.Guarantee) bool {
 
 // Close ends what runs, waits for it, and removes the backend's files.
 func (b *Backend) Close() error {
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
+	if !b.calls.Close() {
 		return nil
 	}
-	b.closed = true
-	for _, cancel := range b.cancel {
-		cancel()
-	}
-	b.mu.Unlock()
-	b.running.Wait()
 	return b.release()
 }
 
@@ -160,27 +151,6 @@ func (b *Backend) release() error {
 		b.dog.close() // it still removes what could not be removed here
 	}
 	return b.files.close()
-}
-
-// enter registers a call, so that Close can end it, and returns what takes it out again.
-func (b *Backend) enter(ctx context.Context) (context.Context, func(), error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, nil, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: errors.New("the backend is closed")}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	b.next++
-	id := b.next
-	b.cancel[id] = cancel
-	b.running.Add(1)
-	return ctx, func() {
-		b.mu.Lock()
-		delete(b.cancel, id)
-		b.mu.Unlock()
-		cancel()
-		b.running.Done()
-	}, nil
 }
 
 // containerName makes a name that no other container has, on any machine that shares the engine.

@@ -16,7 +16,7 @@ const rehearsal = "/proc/self/fd/rehearsal"
 // Ready asks the engine, computes the report and then rehearses a call: everything is done that a call does, up to a
 // program that does not exist. An answer that says yes is believed for some seconds; one that says no is asked for again.
 func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbox.Report, error) {
-	ctx, leave, err := b.enter(ctx)
+	ctx, leave, err := b.calls.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (c *readyCache) forget() {
 // Prepare fetches the profile's image when the engine does not have it. What the engine says meanwhile goes to
 // Config.Progress.
 func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error {
-	ctx, leave, err := b.enter(ctx)
+	ctx, leave, err := b.calls.Enter(ctx)
 	if err != nil {
 		return err
 	}

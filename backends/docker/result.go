@@ -20,8 +20,8 @@ func (k *call) timeout() time.Duration {
 // result turns the end of a call into what its caller sees.
 func (k *call) result(end ending, wall time.Duration) sandbox.Result {
 	r := sandbox.Result{ID: k.command.ID, Backend: k.b.Name(), ExitCode: -1, Enforcement: k.report}
-	r.Stdout, r.StdoutBytes = end.stdout.output()
-	r.Stderr, r.StderrBytes = end.stderr.output()
+	r.Stdout, r.StdoutBytes = end.stdout.Output()
+	r.Stderr, r.StderrBytes = end.stderr.Output()
 	r.StdoutTruncated = r.StdoutBytes > int64(len(r.Stdout))
 	r.StderrTruncated = r.StderrBytes > int64(len(r.Stderr))
 	r.Usage = sandbox.Usage{Wall: wall}

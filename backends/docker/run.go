@@ -33,7 +33,7 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context has ended already: %w", err)}
 	}
-	ctx, leave, err := b.enter(ctx)
+	ctx, leave, err := b.calls.Enter(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}

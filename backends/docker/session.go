@@ -47,7 +47,7 @@ func (b *Backend) OpenSession(ctx context.Context, p sandbox.ContainerProfile, o
 		return nil, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "open a session", Cause: fmt.Errorf("the context has ended already: %w", err)}
 	}
 	// The session ends with the backend and not with the context that opened it.
-	own, leave, err := b.enter(context.WithoutCancel(ctx))
+	own, leave, err := b.calls.Enter(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}

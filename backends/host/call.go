@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soulacy/toolcell/backends/internal/capture"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -20,7 +21,7 @@ type call struct {
 	report  sandbox.Report
 	timeout time.Duration
 
-	stdout, stderr *capture
+	stdout, stderr *capture.Stream
 }
 
 // newCall checks the call and says no to what the host cannot give.
@@ -42,9 +43,9 @@ func (b *Backend) newCall(p sandbox.ContainerProfile, c sandbox.Command) (*call,
 func (k *call) run(ctx context.Context) (sandbox.Result, error) {
 	begin := time.Now()
 	limit := k.profile.Limits.OutputKB << 10
-	k.stdout, k.stderr = newCapture(limit, k.command.Stdout), newCapture(limit, k.command.Stderr)
+	k.stdout, k.stderr = capture.New(limit, k.command.Stdout), capture.New(limit, k.command.Stderr)
 	end, err := k.execute(ctx)
-	settle(ctx, err != nil || end.TimedOut || end.Canceled, k.stdout, k.stderr)
+	capture.Settle(ctx, err != nil || end.TimedOut || end.Canceled, k.stdout, k.stderr)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -64,3 +65,6 @@ func (k *call) dir() string {
 func (k *call) environment() []string {
 	return merge(Filter(os.Environ(), nil), k.profile.Env, k.command.Env)
 }
+
+// settleGrace is how long an output may still come when every process that was found is dead.
+const settleGrace = time.Second

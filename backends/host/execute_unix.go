@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/soulacy/toolcell/backends/internal/capture"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -117,7 +118,7 @@ func (k *call) execute(ctx context.Context) (ending, error) {
 	drained := make(chan struct{}, 2)
 	for _, d := range []struct {
 		from *os.File
-		to   *capture
+		to   *capture.Stream
 	}{{p.stdout, k.stdout}, {p.stderr, k.stderr}} {
 		go func() {
 			_, _ = io.Copy(d.to, onlyReader{d.from})

@@ -2,11 +2,10 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
+	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -38,12 +37,7 @@ type Config struct {
 type Backend struct {
 	mode    Mode
 	program string
-
-	mu      sync.Mutex
-	closed  bool
-	next    uint64
-	cancel  map[uint64]context.CancelFunc
-	running sync.WaitGroup
+	calls   inflight.Calls
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -51,7 +45,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // Open returns the backend and says in the log that it is no sandbox. The error is of kind [sandbox.KindInvalid] for an
 // unknown mode, and of kind [sandbox.KindUnavailable] where the mode cannot work.
 func Open(c Config) (*Backend, error) {
-	b := &Backend{mode: c.Mode, cancel: map[uint64]context.CancelFunc{}}
+	b := &Backend{mode: c.Mode}
 	if c.Mode != Limits && c.Mode != Unsandboxed {
 		return nil, sandbox.Invalid("open host", "%q is no mode; it has to be %q or %q", string(c.Mode), Limits, Unsandboxed)
 	}
@@ -80,7 +74,7 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 	if err := b.checkProfile(p); err != nil {
 		return report, err
 	}
-	ctx, leave, err := b.enter(ctx)
+	ctx, leave, err := b.calls.Enter(ctx)
 	if err != nil {
 		return report, err
 	}
@@ -98,7 +92,7 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context has ended already: %w", err)}
 	}
-	ctx, leave, err := b.enter(ctx)
+	ctx, leave, err := b.calls.Enter(ctx)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -112,33 +106,6 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 
 // Close kills what runs and waits for it.
 func (b *Backend) Close() error {
-	b.mu.Lock()
-	b.closed = true
-	for _, cancel := range b.cancel {
-		cancel()
-	}
-	b.mu.Unlock()
-	b.running.Wait()
+	b.calls.Close()
 	return nil
-}
-
-// enter registers a call, whose context ends with the backend.
-func (b *Backend) enter(ctx context.Context) (context.Context, func(), error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, nil, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: errors.New("the backend is closed")}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	b.next++
-	id := b.next
-	b.cancel[id] = cancel
-	b.running.Add(1)
-	return ctx, func() {
-		b.mu.Lock()
-		delete(b.cancel, id)
-		b.mu.Unlock()
-		cancel()
-		b.running.Done()
-	}, nil
 }

@@ -13,8 +13,8 @@ var errTry = errors.New("the process on which they were set did not end well")
 // result turns the end of a call into what its caller sees.
 func (k *call) result(end ending, wall time.Duration) sandbox.Result {
 	r := sandbox.Result{ID: k.command.ID, Backend: Name, ExitCode: -1, Enforcement: k.report}
-	r.Stdout, r.StdoutBytes = k.stdout.output()
-	r.Stderr, r.StderrBytes = k.stderr.output()
+	r.Stdout, r.StdoutBytes = k.stdout.Output()
+	r.Stderr, r.StderrBytes = k.stderr.Output()
 	r.StdoutTruncated = r.StdoutBytes > int64(len(r.Stdout))
 	r.StderrTruncated = r.StderrBytes > int64(len(r.Stderr))
 	r.Usage.Wall = wall

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -34,11 +35,7 @@ type Backend struct {
 	filters filterCache
 	hard    hardLimits
 	images  imageCache
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	cancel map[uint64]context.CancelFunc
+	calls   inflight.Calls
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -46,7 +43,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // Open starts the backend: it finds the spawner's program, chooses the identities that sandboxes run under, finds out
 // what the host's cgroups allow and starts the first spawner. Its errors match [sandbox.ErrUnavailable].
 func Open(ctx context.Context, c Config) (sandbox.Backend, error) {
-	b := &Backend{config: c, log: c.Logger, cancel: make(map[uint64]context.CancelFunc), cgroupsOpen: make(chan struct{}), spawnerUp: make(chan struct{})}
+	b := &Backend{config: c, log: c.Logger, cgroupsOpen: make(chan struct{}), spawnerUp: make(chan struct{})}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -236,17 +233,9 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 
 // Close kills what runs, waits for it, and gives back the spawners, the cgroups and the ids.
 func (b *Backend) Close() error {
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
+	if !b.calls.Close() {
 		return nil
 	}
-	b.closed = true
-	for _, cancel := range b.cancel {
-		cancel()
-	}
-	b.mu.Unlock()
-	b.running.Wait()
 	return b.release()
 }
 
@@ -282,28 +271,13 @@ func (b *Backend) releaseLanes() error {
 	return err
 }
 
-func errClosed() error {
-	return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "run", Cause: errors.New("the backend is closed")}
-}
-
-// enter registers a call, so that Close can end it, and returns what takes it out again.
+// enter registers a call, so that Close can end it, and returns what takes it out again. A call has an id for requests.
 func (b *Backend) enter(ctx context.Context) (context.Context, uint64, func(), error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, 0, nil, errClosed()
+	ctx, leave, err := b.calls.Enter(ctx)
+	if err != nil {
+		return nil, 0, nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	id := b.lanes.newID()
-	b.cancel[id] = cancel
-	b.running.Add(1)
-	return ctx, id, func() {
-		b.mu.Lock()
-		delete(b.cancel, id)
-		b.mu.Unlock()
-		cancel()
-		b.running.Done()
-	}, nil
+	return ctx, b.lanes.newID(), leave, nil
 }
 
 func cgroupLimits(p sandbox.ContainerProfile) cgroup.Limits {

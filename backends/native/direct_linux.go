@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/backends/native/internal/supervise"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
@@ -318,7 +319,7 @@ func (d *direct) userNS(r *wire.Request, waiting *os.File) (*os.File, error) {
 func (d *direct) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed = cmp.Or(d.failed, errClosed())
+	d.failed = cmp.Or(d.failed, inflight.Closed())
 	if d.process.memfdSysctl != nil {
 		d.process.memfdSysctl.Close()
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -97,7 +98,7 @@ func (s *lanes) idlest() (best *lane, starting <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, errClosed()
+		return nil, nil, inflight.Closed()
 	}
 	s.list = slices.DeleteFunc(s.list, func(l *lane) bool { return !l.alive() })
 	for _, l := range s.list {
@@ -127,7 +128,7 @@ func (s *lanes) startFirst(ctx context.Context) (*lane, error) {
 	s.mu.Unlock()
 	if err == nil && late {
 		l.stop()
-		return nil, errClosed()
+		return nil, inflight.Closed()
 	}
 	return l, err
 }

@@ -32,13 +32,16 @@ func layer(short string) int {
 	return 1 + slices.Index(order, first)
 }
 
-// backendOf is the backend that a package belongs to, or "".
+// backendOf is the backend that a package belongs to, or "". What backends share (backends/internal) belongs to none.
 func backendOf(short string) string {
 	rest, ok := strings.CutPrefix(short, "backends/")
 	if !ok {
 		return ""
 	}
 	name, _, _ := strings.Cut(rest, "/")
+	if name == "internal" {
+		return ""
+	}
 	return name
 }
 

@@ -128,10 +128,14 @@ func treeTimes() usage {
 		return usage{}
 	}
 	u := usage{user: time.Duration(ru.Utime.Nano()), system: time.Duration(ru.Stime.Nano())}
-	for _, pid := range descendants(os.Getpid()) {
-		f := statFields(pid)
-		if len(f) < 15 {
-			continue
+	alive, err := descendants(os.Getpid())
+	if err != nil {
+		return u
+	}
+	for _, pid := range alive {
+		f, err := statFields(pid)
+		if err != nil {
+			continue // it has ended, and is among the children when it was waited for
 		}
 		// proc_pid_stat(5): utime, stime, cutime, cstime are fields 14 to 17; the state is field 3 and f[0].
 		u.user += time.Duration(number([]byte(f[11]))+number([]byte(f[13]))) * clockTick

@@ -124,6 +124,9 @@ func (r *run) supervise() *frame.Ending {
 	if e.Cause == frame.CauseNone {
 		r.drain(time.After(drainGrace))
 	}
+	if e.Cause == frame.CauseNone && r.outOfMemory() {
+		e.Cause = frame.CauseOOM // it was the program that the kernel killed, and what it leaves goes too
+	}
 	if e.Cause != frame.CauseNone || !r.call.Keep {
 		r.killTree()
 		r.drain(time.After(killGrace))

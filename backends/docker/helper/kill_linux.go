@@ -2,6 +2,8 @@ package helper
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -19,7 +21,10 @@ func (r *run) killTree() {
 	}
 	// A tree that grows while it is cut is cut again: orphans become init's children, so none is lost from sight.
 	for until := time.Now().Add(killGrace); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		alive := descendants(os.Getpid())
+		alive, err := descendants(os.Getpid())
+		if err != nil {
+			break
+		}
 		if len(alive) == 0 {
 			return
 		}
@@ -27,23 +32,27 @@ func (r *run) killTree() {
 			_ = unix.Kill(pid, unix.SIGKILL) // ESRCH: it has ended
 		}
 	}
-	// It forks faster than it can be counted: the whole session goes.
+	// It cannot be counted, or forks faster than it can be: everything that runs in the session goes.
 	_ = unix.Kill(-1, unix.SIGKILL)
 }
 
 // descendants returns the live processes below pid.
-func descendants(pid int) []int {
+func descendants(pid int) ([]int, error) {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	for _, e := range entries {
 		id, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		if parent, dead, ok := parentOf(id); ok && !dead {
+		parent, dead, err := parentOf(id)
+		if err != nil {
+			return nil, err
+		}
+		if !dead {
 			children[parent] = append(children[parent], id)
 		}
 	}
@@ -53,24 +62,35 @@ func descendants(pid int) []int {
 		next = append(next[1:], children[id]...)
 		out = append(out, id)
 	}
-	return out
+	return out, nil
 }
 
-// parentOf reads the parent and whether the process is a zombie (proc_pid_stat(5)).
-func parentOf(pid int) (parent int, dead, ok bool) {
-	fields := statFields(pid)
-	if len(fields) < 2 {
-		return 0, false, false
+// parentOf reads the parent and whether the process is a zombie, or gone (proc_pid_stat(5)).
+func parentOf(pid int) (parent int, dead bool, err error) {
+	fields, err := statFields(pid)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return 0, true, nil
 	}
-	parent, err := strconv.Atoi(fields[1])
-	return parent, fields[0] == "Z", err == nil
+	if err != nil {
+		return 0, false, err
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return parent, fields[0] == "Z", err
 }
+
+// leastStatFields is how many fields of /proc/PID/stat are used: up to cstime.
+const leastStatFields = 15
 
 // statFields returns the fields of /proc/PID/stat behind the name, which may hold anything.
-func statFields(pid int) []string {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func statFields(pid int) ([]string, error) {
+	name := "/proc/" + strconv.Itoa(pid) + "/stat"
+	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < leastStatFields {
+		return nil, fmt.Errorf("%s has %d fields", name, len(fields))
+	}
+	return fields, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // blocked is how many of init's goroutines can be inside a blocking system call at once (the caller's frames, a frame of
-// its own, waiting for children, the signals) and two to spare.
+// its own, waiting for children, the signals) and as many to spare.
 const blocked = 8
 
 // takeThreads makes init's threads at least total. A container's process limit counts threads, init's among them, so the

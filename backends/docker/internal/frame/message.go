@@ -21,7 +21,7 @@ type Call struct {
 	Noexec [][]byte `json:"noexec,omitempty"`
 	// Stdin says that input follows. Without it the program reads from /dev/null.
 	Stdin bool `json:"stdin,omitempty"`
-	// OpenFiles, FileBytes and CoreBytes are the program's resource limits. 0 leaves one alone.
+	// OpenFiles and FileBytes are the program's resource limits. 0 leaves one alone.
 	OpenFiles uint64 `json:"open_files,omitempty"`
 	FileBytes uint64 `json:"file_bytes,omitempty"`
 	// RlimitCPU is the CPU time of a single process in seconds. 0 leaves the limit alone.
