@@ -77,6 +77,12 @@ func (p Policy) known(r Request) error {
 	case r.Agent.PythonTools != "" && toolsLevel(r.Agent.PythonTools) == "":
 		return p.refuse(r, &Refusal{Why: fmt.Sprintf("%q is no place for Python tools", string(r.Agent.PythonTools)), Request: string(r.Agent.PythonTools)},
 			"use container or limits")
+	case r.Agent.Backend != "" && r.Agent.PythonTools != "" && r.Agent.Backend.Limits() != (r.Agent.PythonTools == config.ToolsLimits):
+		// A manifest that says so is an error of its own; a caller can make the value all the same.
+		return p.refuse(r, &Refusal{
+			Why:     fmt.Sprintf("python_tools: %s contradicts backend: %s", r.Agent.PythonTools, r.Agent.Backend),
+			Request: string(r.Agent.Backend),
+		}, "leave one of them out")
 	}
 	for _, s := range []string{r.Isolation, r.Agent.Isolation} {
 		if s != "" && s != config.IsolationSandbox {

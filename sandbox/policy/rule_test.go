@@ -97,6 +97,8 @@ func broken(c *config.Config, p policy.Policy, r policy.Request, d policy.Decisi
 		return "below the floor"
 	case asked && d.Level != policy.Sandboxed:
 		return "isolation was asked for and not given"
+	case r.Path.PythonTool() && r.Agent.PythonTools == config.ToolsContainer && d.Level != policy.Sandboxed:
+		return "a container was asked for and not given"
 	case r.Isolation == "off" || r.Agent.Isolation == "off" || r.Agent.Backend == "ssh" || r.Agent.PythonTools == "none":
 		return "the unknown was granted"
 	case onHost != (d.Backend == policy.Host):
