@@ -27,7 +27,7 @@ func (r *Refusal) Error() string {
 	return s
 }
 
-func (p Policy) refuse(r Request, why *Refusal, fix string) error {
+func (p Policy) refuse(r Request, why *Refusal, fix string) *sandbox.Error {
 	op := string(r.Path)
 	if !r.Path.Valid() {
 		op = "call"
@@ -62,10 +62,7 @@ func (p Policy) refuseNetwork(r Request, backend string) error {
 	if !config.IsEngine(backend) {
 		fix = "the operator may set " + key + " and a container engine as runtime.sandbox.binary; the native backend has no network to grant"
 	}
-	err := &sandbox.Error{Kind: sandbox.KindRefused, Op: string(r.Path), Guarantee: sandbox.NetNone, Fix: fix}
-	err.Cause = &Refusal{Why: "no network is granted", Floor: floor.String(), Request: "a network (the call)"}
-	if r.Agent.ID != "" {
-		err.Op += " of agent " + r.Agent.ID
-	}
+	err := p.refuse(r, &Refusal{Why: "no network is granted", Floor: floor.String(), Request: "a network (the call)"}, fix)
+	err.Guarantee = sandbox.NetNone
 	return err
 }
