@@ -104,3 +104,19 @@ func TestRealSessionEnds(t *testing.T) {
 		}
 	})
 }
+
+// A call whose program is killed for memory takes what it left running along, and nothing of the calls before it.
+func TestRealSessionMemory(t *testing.T) {
+	each(t, func(t *testing.T, r real) {
+		s, err := r.OpenSession(t.Context(), sandbox.ContainerProfile{Limits: sandbox.Limits{MemoryMB: 64}}, sandbox.SessionOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.Close()) })
+		say(t, s, "sleep 777 >/dev/null 2>&1 &")
+		res, err := s.Run(t.Context(), sh(`sleep 888 >/dev/null 2>&1 & exec awk 'BEGIN { s = "x"; while (1) s = s s }'`))
+		require.NoError(t, err)
+		assert.Equal(t, sandbox.StatusOOM, res.Status)
+		left := say(t, s, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done")
+		assert.Contains(t, left, "sleep 777")
+		assert.NotContains(t, left, "sleep 888")
+	})
+}
