@@ -12,8 +12,8 @@
 //
 //   - ENOSYS where a program knows what to do on a kernel without the call (clone3, io_uring, keyrings, inotify,
 //     fanotify), and for every number that is newer than the table or that no call has;
-//   - EAFNOSUPPORT for sockets of other families and protocols than AF_UNIX, TCP, UDP, UDP-Lite, ping and
-//     no netlink, as a kernel without them answers;
+//   - EAFNOSUPPORT for sockets of other families and protocols than AF_UNIX, TCP, UDP, UDP-Lite and ping, netlink
+//     among them, as a kernel without them answers;
 //   - EPERM for the rest.
 //
 // Arguments are compared on the 32 bits that the kernel reads. An engine that does not know a call's name leaves it
