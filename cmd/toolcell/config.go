@@ -13,11 +13,7 @@ import (
 // loadConfig reads the operator's file. Of it a command uses the images, what is waived and required, and what chooses
 // the backend and its engine; everything else a call may do comes from its flags.
 func (a *app) loadConfig(file, backend string) (*config.Config, error) {
-	return config.Load(a.configOptions(file, backend))
-}
-
-func (a *app) configOptions(file, backend string) config.Options {
-	return config.Options{File: file, Backend: backend, LookupEnv: a.lookupEnv}
+	return config.Load(config.Options{File: file, Backend: backend, LookupEnv: a.lookupEnv})
 }
 
 // openBackend opens what the command line, the environment or the file asks for, else the operating system's default.

@@ -44,7 +44,7 @@ func (a *app) configCheckCmd() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := config.Load(a.configOptions(strings.Join(args, ""), ""))
+			c, err := a.loadConfig(strings.Join(args, ""), "")
 			if err != nil {
 				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
 			}
@@ -66,7 +66,7 @@ func (a *app) configShowCmd() *cobra.Command {
 		Annotations: exitTable(configExit),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(a.configOptions(file, backend))
+			c, err := a.loadConfig(file, backend)
 			if err != nil {
 				return a.finish(cmd.Context(), a.tellProblems(err, asJSON), asJSON)
 			}

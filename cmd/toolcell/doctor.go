@@ -31,7 +31,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&inv.JSON, "json", false, "print the checks as JSON")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit 1 also on a warning")
-	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend to ask (default native)")
+	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend to ask (default: the configuration's)")
 	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
 	return cmd
 }

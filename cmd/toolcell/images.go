@@ -44,7 +44,7 @@ func (a *app) pullCmd() *cobra.Command {
 			return a.finish(cmd.Context(), a.pull(cmd.Context(), inv, args), false)
 		},
 	}
-	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend that will run the calls (default native)")
+	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend that will run the calls (default: the configuration's)")
 	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
 	return cmd
 }

@@ -16,9 +16,9 @@ func (e signalError) Error() string { return e.sig.String() }
 // exit is what a shell shows for a program that the signal ended.
 func (e signalError) exit() exitCode { return exitCode(128 + int(e.sig)) }
 
-// withSignals returns a context that ends with a signalError at the first interrupt, termination or hang-up. One that
-// whoever started the command has ignored, as nohup does and a shell for its background jobs, stays ignored. The function
-// it returns gives the signals back.
+// withSignals returns a context that ends with a signalError at the first interrupt, termination or hang-up. An interrupt
+// or a hang-up that whoever started the command has ignored, as a shell does for its background jobs and nohup, stays
+// ignored; Go remembers it of these two alone (os/signal). The function it returns gives the signals back.
 func withSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	got := make(chan os.Signal, 1)

@@ -105,7 +105,7 @@ func (a *app) probeCmd(use, short, example string, data func(sandbox.Backend, sa
 		},
 	}
 	cmd.Flags().StringVarP(&format, "format", "f", "", "a Go template, or json")
-	cmd.Flags().StringVar(&backend, "backend", "", "the backend to ask (default native)")
+	cmd.Flags().StringVar(&backend, "backend", "", "the backend to ask (default: the configuration's)")
 	cmd.Flags().StringVar(&cfg, "config", "", "the operator's file with images and waivers")
 	return cmd
 }
