@@ -85,7 +85,6 @@ func (s *supervisor) run() error {
 		s.tell(news{Fault: fault})
 		return nil
 	}
-	s.tell(news{Group: s.pid})
 	end := s.watch()
 	s.tell(news{End: &end})
 	return nil
@@ -123,6 +122,8 @@ func (s *supervisor) start() (*fault, error) {
 	if err != nil {
 		return nil, setup("start this program again", err)
 	}
+	// Before it can run: a program may stop or kill this process first of all, and the caller then has to know whom to kill.
+	s.tell(news{Group: s.pid})
 	_, _ = toJobs.Write(j) // who reads no job says so, or does not become the program
 	toJobs.Close()
 	return readFault(faults)

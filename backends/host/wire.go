@@ -43,7 +43,7 @@ func octets(list []string) [][]byte {
 // news is one message of the supervisor: the program was not started, or runs, or has ended.
 type news struct {
 	Fault *fault `json:",omitempty"`
-	// Group is the program's process group.
+	// Group is the program's process group, told before the program runs.
 	Group int     `json:",omitempty"`
 	End   *ending `json:",omitempty"`
 }
