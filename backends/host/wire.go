@@ -40,7 +40,7 @@ func octets(list []string) [][]byte {
 	return out
 }
 
-// news is one message of the supervisor: the program was not started, or runs, or has ended.
+// news is one message of the supervisor: whose group the program will be, that it was not started, or that it has ended.
 type news struct {
 	Fault *fault `json:",omitempty"`
 	// Group is the program's process group, told before the program runs.
