@@ -58,11 +58,7 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 		a.ID = filepath.Base(filepath.Dir(name))
 	}
 	if a.Backend != "" && a.PythonTools != "" && a.Backend.Limits() != (a.PythonTools == ToolsLimits) {
-		at := d.origins["execution.python_tools"]
-		d.add(&Problem{
-			Line: at.Line, Column: at.Column, Key: "execution.python_tools", Fix: "remove one of them",
-			Cause: string(a.PythonTools) + " contradicts backend: " + string(a.Backend),
-		})
+		d.contradiction("execution.python_tools", string(a.PythonTools)+" contradicts backend: "+string(a.Backend), "remove one of them")
 	}
 	a.dropNoNames(d)
 	if err := d.err(); err != nil {

@@ -14,38 +14,28 @@ func (c *Config) check(d *decoder) {
 	c.checkFloor(d)
 	c.checkGuarantees(d)
 	if err := c.ToolProfile(c.ToolBackend()).Validate(); err != nil {
-		c.contradiction(d, executorPath+".docker_volumes", reason(err).Error(), "")
+		d.contradiction(executorPath+".docker_volumes", reason(err).Error(), "")
 	}
-}
-
-// contradiction is a problem at the place of a key.
-func (c *Config) contradiction(d *decoder, key, cause, fix string) {
-	at := d.origins[key]
-	file := at.File
-	if file == "" {
-		file = at.String()
-	}
-	d.add(&Problem{File: file, Line: at.Line, Column: at.Column, Key: key, Cause: cause, Fix: fix})
 }
 
 // checkNative refuses what only a container engine can do where there is none.
 func (c *Config) checkNative(d *decoder) {
 	tools := c.ToolBackend()
 	by := fmt.Sprintf("the native backend (%s.binary: %s)", sandboxPath, c.Origin(sandboxPath+".binary"))
-	if c.Executor.Backend.Exact() != "" {
+	if c.Executor.Backend == ExecutionNative {
 		by = fmt.Sprintf("the native backend (%s.backend: %s)", executorPath, c.Origin(executorPath+".backend"))
 	}
 	if c.Sandbox.Runtime != "" && (c.Backend() == Native || tools == Native) {
-		c.contradiction(d, sandboxPath+".runtime", by+" has no engine's runtime", "leave it out, or set binary: docker")
+		d.contradiction(sandboxPath+".runtime", by+" has no engine's runtime", "leave it out, or set binary: docker")
 	}
 	if tools != Native {
 		return
 	}
 	if c.Executor.Network != sandbox.NetworkNone {
-		c.contradiction(d, executorPath+".docker_network", by+" has no network to grant", "use none, or set runtime.sandbox.binary: docker")
+		d.contradiction(executorPath+".docker_network", by+" has no network to grant", "use none, or set runtime.sandbox.binary: docker")
 	}
 	if c.Executor.User == userImage {
-		c.contradiction(d, executorPath+".docker_user", by+" has no image's user", "use auto or uid:gid, or set runtime.sandbox.binary: docker")
+		d.contradiction(executorPath+".docker_user", by+" has no image's user", "use auto or uid:gid, or set runtime.sandbox.binary: docker")
 	}
 }
 
@@ -55,7 +45,7 @@ func (c *Config) checkFloor(d *decoder) {
 		return
 	}
 	key := sandboxPath + ".python_tools"
-	c.contradiction(d, executorPath+".backend",
+	d.contradiction(executorPath+".backend",
 		fmt.Sprintf("%s runs tools on the host under resource limits, and %s: %s (%s) is the least isolation", c.Executor.Backend, key, c.Sandbox.PythonTools, c.Origin(key)),
 		"use docker, or set "+key+": limits")
 }
@@ -64,7 +54,7 @@ func (c *Config) checkGuarantees(d *decoder) {
 	key := sandboxPath + ".waive"
 	for _, g := range c.Sandbox.Waive {
 		if slices.Contains(c.Sandbox.Require, g) {
-			c.contradiction(d, key, fmt.Sprintf("%s is also required, on line %d", g, c.Origin(sandboxPath+".require").Line), "remove it from one of the lists")
+			d.contradiction(key, fmt.Sprintf("%s is also required, on line %d", g, c.Origin(sandboxPath+".require").Line), "remove it from one of the lists")
 		}
 	}
 }

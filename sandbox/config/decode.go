@@ -46,6 +46,16 @@ func (d *decoder) wrong(n node, path, cause, accepted string) {
 	d.add(&Problem{Line: n.line, Column: n.column, Key: path, Cause: cause, Accepted: accepted})
 }
 
+// contradiction notes what is wrong with a value that was read, at the place where it comes from.
+func (d *decoder) contradiction(key, cause, fix string) {
+	at := d.origins[key]
+	file := at.File
+	if file == "" {
+		file = at.String()
+	}
+	d.add(&Problem{File: file, Line: at.Line, Column: at.Column, Key: key, Cause: cause, Fix: fix})
+}
+
 // value is what a key of the file is read into.
 type value interface {
 	// decode reads n, which is not null, into the value or tells d what is wrong.
@@ -131,8 +141,7 @@ func (s section) unknown(d *decoder, path string, name, val node) {
 }
 
 func (s section) noSuchKey(d *decoder, path string, name node) {
-	if len(d.problems) >= maxKept { // the nearest key is not worth finding
-		d.more++
+	if d.full() { // the nearest key is not worth finding
 		return
 	}
 	p := &Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "there is no such key"}
@@ -157,30 +166,34 @@ func (s section) misspelt(d *decoder, path string, name node) {
 	if name.Kind != yaml.ScalarNode {
 		return
 	}
-	first, _, isDotted := strings.Cut(name.Value, ".")
 	for _, k := range s.names() {
 		switch {
 		case name.Value != k && strings.EqualFold(name.Value, k):
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, name.Value), Cause: "the key is not spelled like this", Fix: "write " + k})
-		case isDotted && strings.EqualFold(first, k) && s.reaches(k, name.Value):
+		case s.reaches(k, name.Value):
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "a key with dots is not read", Fix: "write nested mappings"})
 		}
 	}
 }
 
-// reaches reports whether a key with dots names something that this package reads.
-func (s section) reaches(first, name string) bool {
-	v, _ := s.find(first)
+// reaches reports whether a key with dots names something below the key k that this package reads.
+func (s section) reaches(k, name string) bool {
+	first, rest, isDotted := strings.Cut(name, ".")
+	v, _ := s.find(k)
 	inner, ok := v.(section)
-	if !ok {
+	if !ok || !isDotted || !strings.EqualFold(first, k) {
 		return false
 	}
 	if !inner.open {
 		return true
 	}
-	_, rest, _ := strings.Cut(name, ".")
 	next, _, _ := strings.Cut(rest, ".")
 	return slices.ContainsFunc(inner.names(), func(k string) bool { return strings.EqualFold(k, next) })
+}
+
+// concerns reports whether a gateway may read a key of that name, however it is spelled, as one that this package reads.
+func (s section) concerns(name string) bool {
+	return slices.ContainsFunc(s.names(), func(k string) bool { return strings.EqualFold(k, name) || s.reaches(k, name) })
 }
 
 // merge refuses a merge key that would bring in something that is read here: it would hide where a value comes from.
@@ -192,9 +205,8 @@ func (s section) merge(d *decoder, path string, name, val node) {
 	for _, src := range sources {
 		m := use(src)
 		for i := 0; i+1 < len(m.Content) && m.Kind == yaml.MappingNode; i += 2 {
-			inner := m.Content[i]
-			_, known := s.find(strings.ToLower(inner.Value))
-			if known || !s.open || inner.ShortTag() == "!!merge" {
+			inner := use(m.Content[i])
+			if s.concerns(inner.Value) || !s.open || inner.ShortTag() == "!!merge" {
 				d.add(&Problem{
 					Line: name.line, Column: name.column, Key: dotted(path, "<<"),
 					Cause: "a merge key brings in " + quote(inner.Value), Fix: "write the keys out",

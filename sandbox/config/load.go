@@ -244,11 +244,7 @@ func (c *Config) settleMode(d *decoder) {
 	s := &c.Sandbox
 	enabled, mode := d.origins[sandboxPath+".enabled"], sandboxPath+".mode"
 	if s.disabled && s.Mode == ModeSandbox {
-		at := d.origins[mode]
-		d.add(&Problem{
-			Line: at.Line, Column: at.Column, Key: mode, Fix: "remove one of them",
-			Cause: "sandbox contradicts enabled: false on line " + itoa(enabled.Line),
-		})
+		d.contradiction(mode, "sandbox contradicts enabled: false on line "+itoa(enabled.Line), "remove one of them")
 		return
 	}
 	switch {
