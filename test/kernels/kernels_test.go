@@ -40,6 +40,9 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	for _, c := range containers() {
 		cells = append(cells, c.Name)
+		o, err := load("testdata", c.Name)
+		require.NoError(t, err)
+		assert.Equal(t, !c.Refused, o.check("call").Status == "ok", c.Name)
 	}
 	for _, row := range titles() {
 		rows = append(rows, row.cell)

@@ -64,7 +64,7 @@ func run(ctx context.Context, only string, h *harness) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.cache.Close()) }()
-	if h.root, _, err = h.cache.Root(ctx); err != nil {
+	if h.root, err = h.cache.Root(ctx); err != nil {
 		return err
 	}
 	if h.work, err = os.MkdirTemp("", "toolcell-kernels-"); err != nil {

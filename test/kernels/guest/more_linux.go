@@ -168,7 +168,11 @@ func look() (scene, error) {
 		return s, err
 	}
 	s.mounts = strings.Split(string(text), "\n")
-	err = filepath.WalkDir(groupsBelow(), func(p string, d os.DirEntry, err error) error {
+	top := groupsBelow()
+	err = filepath.WalkDir(top, func(p string, d os.DirEntry, err error) error {
+		if p == top && err != nil {
+			return err // where nothing can be seen nothing can be left
+		}
 		if err == nil && d.IsDir() && instance.MatchString(p) {
 			s.groups = append(s.groups, p)
 		}

@@ -18,10 +18,7 @@ const (
 
 // apt is a private configuration of apt: the suites above from where this machine's apt gets the first of them, with
 // lists and a cache of its own.
-type apt struct {
-	mirror string
-	conf   string
-}
+type apt struct{ conf string }
 
 // apt makes the configuration and fetches the lists, once a run.
 func (c *Cache) apt(ctx context.Context) (*apt, error) {
@@ -30,7 +27,7 @@ func (c *Cache) apt(ctx context.Context) (*apt, error) {
 		return nil, err
 	}
 	dir := c.Path("apt")
-	a := &apt{mirror: mirror, conf: filepath.Join(dir, "apt.conf")}
+	a := &apt{conf: filepath.Join(dir, "apt.conf")}
 	for _, d := range []string{"lists/partial", "archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ import (
 // packages are what the root has beyond Debian's smallest.
 var packages = []string{"systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "python3"}
 
-// Users are the ordinary users of the root, with ids from 1000 on.
-var Users = []string{"tool", "bare", "gateway"}
+// users are the ordinary users of the root, with ids from 1000 on.
+var users = []string{"tool", "bare", "gateway"}
 
 // files go into the root as they are; start is executable.
 //
@@ -35,9 +35,9 @@ var masked = []string{
 
 const rootMiB = 1300
 
-// Root returns the path of the root's disk image, and of the directory that it was made from.
-func (c *Cache) Root(ctx context.Context) (image, dir string, err error) {
-	dir, err = c.make("debian-"+hash(packages, nil), func(at string) error {
+// Root returns the path of the root's disk image.
+func (c *Cache) Root(ctx context.Context) (string, error) {
+	dir, err := c.make("debian-"+hash(packages, nil), func(at string) error {
 		mirror, err := mirrorOf(ctx)
 		if err == nil {
 			_, err = output(ctx, "debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), "--keyring="+keyring, suite, at, mirror)
@@ -45,19 +45,18 @@ func (c *Cache) Root(ctx context.Context) (image, dir string, err error) {
 		return errors.Join(err, os.RemoveAll(filepath.Join(at, "var/cache/apt/archives")), os.RemoveAll(filepath.Join(at, "var/lib/apt/lists")))
 	})
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	listed, err := fileTexts()
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	image, err = c.make("root-"+hash(packages, append(append(listed, masked...), Users...))+".img", func(at string) error {
+	return c.make("root-"+hash(packages, append(append(listed, masked...), users...))+".img", func(at string) error {
 		if err := furnish(ctx, dir); err != nil {
 			return err
 		}
 		return partitioned(ctx, at, dir, rootMiB)
 	})
-	return image, dir, err
 }
 
 // hash names what was made from these.
@@ -84,7 +83,7 @@ func fileTexts() (texts []string, err error) {
 
 // furnish puts users, files and masks into a root; again does no harm.
 func furnish(ctx context.Context, root string) error {
-	for i, u := range Users {
+	for i, u := range users {
 		if _, err := os.Stat(filepath.Join(root, "home", u)); err == nil {
 			continue
 		}
