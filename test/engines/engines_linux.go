@@ -74,15 +74,21 @@ func (p *Pool) Main(m *testing.M) int {
 // machine lacks the engine and does not have to have it; t fails when an engine that is there does not start.
 func (p *Pool) Start(t testing.TB, k Kind) *Engine {
 	t.Helper()
-	if os.Getenv(Switch) != "1" {
-		t.Skipf("real container engines are switched on by %s=1", Switch)
-	}
+	skipUnlessSwitchedOn(t)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.start(k)
 	skip(t, err)
 	require.NoError(t, err, "start %s", k)
 	return e
+}
+
+// skipUnlessSwitchedOn skips t when nobody asked for real engines.
+func skipUnlessSwitchedOn(t testing.TB) {
+	t.Helper()
+	if os.Getenv(Switch) != "1" {
+		t.Skipf("real container engines are switched on by %s=1", Switch)
+	}
 }
 
 // skip skips t when err says what the machine lacks and the machine need not have it.

@@ -34,9 +34,7 @@ exec setpriv --reuid "$u" --regid "$u" --clear-groups env HOME="$d/home" XDG_RUN
 // started, when part does. The part gets a copy of the program that program returns, which root makes. t has to be a test at
 // the top level.
 func Rootless(t *testing.T, program func() string, part func(*testing.T, *Engine, string)) {
-	if os.Getenv(Switch) != "1" {
-		t.Skipf("real container engines are switched on by %s=1", Switch)
-	}
+	skipUnlessSwitchedOn(t)
 	client, err := rootlessPrograms()
 	skip(t, err)
 	require.NoError(t, err)
@@ -87,7 +85,7 @@ func rootlessDir(t *testing.T) string {
 	for _, name := range []string{"subuid", "subgid"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(subordinate), 0o644))
 	}
-	for _, sub := range []string{"home", "run", "tmp", "storage"} {
+	for _, sub := range []string{"home", "run", "tmp"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 		require.NoError(t, os.Chown(filepath.Join(dir, sub), ordinaryUser, ordinaryUser))
 	}
