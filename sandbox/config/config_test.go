@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -272,33 +271,6 @@ func TestPythonTools(t *testing.T) {
 	for _, backend := range []string{"ssh", "modal", "cloud", "e2b", "firecracker", "host", "unsandboxed", "toolcell", "auto", "/usr/bin/docker"} {
 		refused(t, "runtime: {sandbox: {python_tools: limits}}\nexecutor: {backend: "+backend+"}")
 	}
-}
-
-func TestEnvironment(t *testing.T) {
-	file := []byte("runtime: {sandbox: {binary: podman, runtime: runsc}}")
-	o := func(flag string, e env) config.Options {
-		return config.Options{GOOS: "linux", Backend: flag, LookupEnv: e.lookup}
-	}
-	c, err := config.Parse("f", file, o("", env{"TOOLCELL_BACKEND": "docker", "TOOLCELL_LOG": "Debug"}))
-	require.NoError(t, err)
-	assert.Equal(t, config.Docker, c.Backend())
-	assert.Equal(t, "TOOLCELL_BACKEND", c.Origin("runtime.sandbox.binary").String())
-	assert.Equal(t, slog.LevelDebug, c.LogLevel)
-
-	c, err = config.Parse("f", file, o("nerdctl", env{"TOOLCELL_BACKEND": "dokcer"}))
-	require.NoError(t, err, "the flag comes before the environment")
-	assert.Equal(t, config.Nerdctl, c.Backend())
-	assert.Equal(t, "--backend", c.Origin("runtime.sandbox.binary").String())
-
-	for _, e := range []env{{"TOOLCELL_BACKEND": "host"}, {"TOOLCELL_BACKEND": "unsandboxed"}, {"TOOLCELL_LOG": "chatty"}} {
-		_, err = config.Parse("f", file, o("", e))
-		checkProblems(t, err)
-		assert.Contains(t, err.Error(), "TOOLCELL_")
-		assert.Contains(t, err.Error(), "accepted: ")
-	}
-	_, err = config.Parse("f", file, o("", env{"TOOLCELL_BACKEND": "native"}))
-	checkProblems(t, err)
-	assert.Equal(t, "f:1:37: runtime.sandbox.runtime: the native backend (runtime.sandbox.binary: TOOLCELL_BACKEND) has no engine's runtime (leave it out, or set binary: docker)", err.Error())
 }
 
 // The environment cannot switch anything off, and whoever tries is told.

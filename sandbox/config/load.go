@@ -158,23 +158,10 @@ func defaults(goos string) *Config {
 
 // readEnvironment applies what the command line and the environment may choose.
 func (c *Config) readEnvironment(d *decoder, o Options) {
-	for _, asked := range []struct {
-		value  string
-		origin Origin
-	}{
-		{o.Backend, Origin{Flag: BackendFlag}},
-		{o.env(BackendVariable), Origin{Variable: BackendVariable}},
-	} {
-		if asked.value == "" {
-			continue
-		}
-		backend, err := ParseBackend(asked.value)
-		if err != nil {
-			d.add(&Problem{File: asked.origin.String(), Cause: quote(asked.value) + " is no backend", Accepted: acceptedBinary()})
-			return
-		}
-		c.Sandbox.Binary, d.origins[sandboxPath+".binary"] = backend, asked.origin
-		break
+	if fold(o.Backend) != "" {
+		c.readBackend(d, o.Backend, Origin{Flag: BackendFlag})
+	} else if s := o.env(BackendVariable); fold(s) != "" {
+		c.readBackend(d, s, Origin{Variable: BackendVariable})
 	}
 	if s := o.env(LogVariable); s != "" {
 		c.readLogLevel(d, s)
@@ -184,6 +171,15 @@ func (c *Config) readEnvironment(d *decoder, o Options) {
 			c.Warnings = append(c.Warnings, &Problem{File: name, Cause: "the environment cannot choose this, and nothing is changed", Fix: "write it in the file"})
 		}
 	}
+}
+
+func (c *Config) readBackend(d *decoder, s string, from Origin) {
+	backend, err := ParseBackend(s)
+	if err != nil {
+		d.add(&Problem{File: from.String(), Cause: quote(s) + " is no backend", Accepted: acceptedBinary()})
+		return
+	}
+	c.Sandbox.Binary, d.origins[sandboxPath+".binary"] = backend, from
 }
 
 func (c *Config) readLogLevel(d *decoder, s string) {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -131,9 +129,8 @@ func (l list[T]) show() any {
 }
 
 func (t table) show() any {
-	out := make(map[string]string, len(*t.p))
-	for _, k := range slices.Sorted(maps.Keys(*t.p)) {
-		out[k] = (*t.p)[k]
+	if *t.p == nil {
+		return map[string]string{}
 	}
-	return out
+	return *t.p // encoding/json sorts the keys
 }
