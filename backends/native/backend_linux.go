@@ -21,7 +21,9 @@ type Backend struct {
 	// cgroups is nil when no limit can be set; cgroupErr then says why.
 	cgroups   *cgroup.Manager
 	cgroupErr error
-	// cgroupsOpen is closed when the two above have been set.
+	// cgroupsSettled says that the two above stay as they are; else only the first spawner's place decides about them.
+	cgroupsSettled bool
+	// cgroupsOpen is closed when the three above have been set.
 	cgroupsOpen chan struct{}
 	// memfdNoexec says that the spawners' namespaces have no executable memfds.
 	memfdNoexec bool
@@ -85,7 +87,7 @@ func (b *Backend) open(ctx context.Context) error {
 // openDirect prepares this process for making its calls itself.
 func (b *Backend) openDirect(ctx context.Context, status []byte) error {
 	b.openCgroups()
-	if b.cgroups == nil || !b.cgroups.NeedsSpawner() {
+	if b.cgroups == nil || b.cgroupsSettled {
 		var err error
 		if b.lanes.direct, err = newDirect(b.lanes.id, status); err != nil {
 			close(b.spawnerUp)
@@ -142,7 +144,7 @@ func (b *Backend) awaitSpawner() error {
 // awaitCgroups waits until it is known what the cgroups can do, for which some need a spawner.
 func (b *Backend) awaitCgroups() error {
 	<-b.cgroupsOpen
-	if b.cgroups != nil && !b.cgroups.NeedsSpawner() {
+	if b.cgroupsSettled {
 		return nil
 	}
 	return b.awaitSpawner()
@@ -152,6 +154,7 @@ func (b *Backend) openCgroups() {
 	defer close(b.cgroupsOpen)
 	c := cgroup.Config{Parent: b.config.CgroupParent, Once: b.config.Once, Logger: b.log}
 	b.cgroups, b.cgroupErr = cgroup.Open(c)
+	b.cgroupsSettled = b.cgroups != nil && !b.cgroups.NeedsSpawner()
 }
 
 // chooseIdentity takes a block of host ids for a root caller. Any other caller has its own id only.
@@ -177,12 +180,11 @@ func (b *Backend) placeSpawner(pid int) error {
 	if b.cgroups == nil {
 		return nil
 	}
-	awaited := b.cgroups.NeedsSpawner() // calls wait for this spawner, and read what is written below after it
 	err := b.cgroups.PlaceSpawner(pid)
 	if err == nil {
 		return nil
 	}
-	if !awaited || b.started() {
+	if b.cgroupsSettled || b.started() { // otherwise calls wait for this spawner, and read what is written below after it
 		return unavailable("place the spawner", err, cgroupFix(err))
 	}
 	b.log.Warn("cgroups are not available", "error", err)
@@ -260,7 +262,7 @@ func (b *Backend) releaseLanes() error {
 		b.lanes.close()
 		return nil
 	}
-	if b.cgroups.NeedsSpawner() {
+	if !b.cgroupsSettled {
 		b.lanes.close()
 		return b.cgroups.Close()
 	}
