@@ -71,15 +71,17 @@ func (l *lane) write(r *wire.Request, files []*os.File) error {
 	if len(files) > 0 {
 		oob = unix.UnixRights(descriptors(files)...)
 	}
-	_, _, err := l.conn.WriteMsgUnix(wire.Bytes(r), oob, nil)
-	return err
+	if _, _, err := l.conn.WriteMsgUnix(wire.Bytes(r), oob, nil); err != nil {
+		return unavailable("call the spawner", err, "")
+	}
+	return nil
 }
 
 // stamp notes when a request is sent.
 func stamp(r *wire.Request) error {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return os.NewSyscallError("clock_gettime", err)
+		return unavailable("read the clock", os.NewSyscallError("clock_gettime", err), "")
 	}
 	r.Sent = now.Nano()
 	return nil
