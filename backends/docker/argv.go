@@ -200,7 +200,7 @@ func (c container) mount(m sandbox.Mount) string {
 	if !m.Writable {
 		fields = append(fields, "readonly")
 	}
-	if !m.Exec && c.dialect == dialectPodman {
+	if c.mountsNoexec(m) {
 		fields = append(fields, "noexec")
 	}
 	if !m.Recursive && c.dialect != dialectNerdctl {
@@ -208,6 +208,9 @@ func (c container) mount(m sandbox.Mount) string {
 	}
 	return record(fields...)
 }
+
+// mountsNoexec reports whether the engine itself is to forbid execution on a declared mount.
+func (c container) mountsNoexec(m sandbox.Mount) bool { return !m.Exec && c.dialect == dialectPodman }
 
 // noexec lists the targets on which init has to forbid execution.
 func (c container) noexec() [][]byte {

@@ -15,32 +15,27 @@ import (
 
 // made is what an engine says that it made: docker's form of inspect, which podman shares in most parts.
 type made struct {
-	Image           string
-	Name            string
-	State           struct{ Status string }
-	AppArmorProfile string
-	EffectiveCaps   []string
-	BoundingCaps    []string
-	OCIRuntime      string
-	Mounts          []madeMount
-	Config          struct {
+	Image         string
+	Name          string
+	State         struct{ Status string }
+	EffectiveCaps []string
+	BoundingCaps  []string
+	OCIRuntime    string
+	Mounts        []madeMount
+	Config        struct {
 		User        string
 		Tty         bool
 		OpenStdin   bool
-		Env         []string
 		Cmd         []string
 		Entrypoint  entrypoint
 		Hostname    string
-		WorkingDir  string
 		Labels      map[string]string
-		Volumes     map[string]json.RawMessage
 		Healthcheck *struct{ Test []string }
 	}
 	HostConfig hostConfig
 }
 
 type hostConfig struct {
-	Binds           []string
 	LogConfig       struct{ Type string }
 	NetworkMode     string
 	PortBindings    map[string]json.RawMessage
@@ -72,8 +67,8 @@ type hostConfig struct {
 	Devices         []json.RawMessage
 	DeviceRequests  []json.RawMessage
 	Sysctls         map[string]string
-	Mounts          []json.RawMessage
 	MaskedPaths     []string
+	ReadonlyPaths   []string
 }
 
 type ulimit struct {
@@ -214,6 +209,17 @@ func (c container) compareNamespaces(d *differences, h *hostConfig) {
 		cgroup = h.CgroupMode
 	}
 	d.check(cgroup == "private", sandbox.ProcIsolated, "the cgroup namespace is %q", cgroup)
+	if c.dialect != dialectPodman { // which does not tell
+		compareMasks(d, h.MaskedPaths, h.ReadonlyPaths)
+	}
+}
+
+// compareMasks looks for the engine's masks, which it can be told to leave out. Which files they cover is its own list.
+func compareMasks(d *differences, masked, readonly []string) {
+	for _, p := range []string{"/proc/kcore", "/proc/keys"} {
+		d.check(slices.Contains(masked, p), sandbox.ProcIsolated, "%s is not masked", p)
+	}
+	d.check(slices.Contains(readonly, "/proc/sys"), sandbox.ProcIsolated, "/proc/sys can be written")
 }
 
 func (c container) compareFiles(d *differences, m *made) {
@@ -221,10 +227,7 @@ func (c container) compareFiles(d *differences, m *made) {
 	d.check(h.ReadonlyRootfs, sandbox.FSReadonlyRoot, "the root can be written")
 	d.check(len(h.VolumesFrom) == 0, sandbox.FSNoHostFiles, "it has volumes from %q", h.VolumesFrom)
 	d.check(len(h.Devices) == 0 && len(h.DeviceRequests) == 0, sandbox.FSNoHostFiles, "it has devices of the host")
-	want := map[string]sandbox.Mount{helper.InitPath: {Source: c.helper}}
-	for _, f := range slices.Concat(c.files, c.profile.Binds) {
-		want[f.Target] = f
-	}
+	want := c.wantedMounts()
 	for _, got := range m.Mounts {
 		w, ok := want[got.Destination]
 		_, scratch := h.Tmpfs[got.Destination]
@@ -236,6 +239,7 @@ func (c container) compareFiles(d *differences, m *made) {
 			d.check(got.Type == "bind", sandbox.FSNoHostFiles, "the mount at %q is a %s", got.Destination, got.Type)
 			d.check(c.sameSource(got.Source, w.Source), sandbox.FSNoHostFiles, "the mount at %q shows %q", got.Destination, got.Source)
 			d.check(!got.RW || w.Writable, sandbox.FSDeclaredWrites, "the mount at %q can be written", got.Destination)
+			d.check(!c.mountsNoexec(w) || slices.Contains(got.Options, "noexec"), sandbox.FSNoexecScratch, "programs on the mount at %q can be executed", got.Destination)
 			d.check(slices.Contains([]string{"", "rprivate", "private"}, got.Propagation), sandbox.FSNoHostFiles, "the mount at %q passes mounts on (%s)", got.Destination, got.Propagation)
 			delete(want, got.Destination)
 		}
@@ -244,6 +248,19 @@ func (c container) compareFiles(d *differences, m *made) {
 		d.check(false, sandbox.FSNoHostFiles, "the mount at %q is missing", target)
 	}
 	c.compareScratch(d, h.Tmpfs)
+}
+
+// wantedMounts are the bind mounts that were asked for, by target. Execution is forbidden on declared ones alone.
+func (c container) wantedMounts() map[string]sandbox.Mount {
+	want := map[string]sandbox.Mount{helper.InitPath: {Source: c.helper, Exec: true}}
+	for _, f := range c.files {
+		f.Exec = true
+		want[f.Target] = f
+	}
+	for _, m := range c.profile.Binds {
+		want[m.Target] = m
+	}
+	return want
 }
 
 // sameSource compares a mount's source. An engine in a virtual machine sees the host's files elsewhere.

@@ -27,7 +27,6 @@ type bundle struct {
 			} `json:"user"`
 			Terminal        bool                       `json:"terminal"`
 			Args            []string                   `json:"args"`
-			Cwd             string                     `json:"cwd"`
 			Capabilities    map[string]json.RawMessage `json:"capabilities"`
 			NoNewPrivileges bool                       `json:"noNewPrivileges"`
 			Rlimits         []struct {
@@ -124,10 +123,7 @@ func (c container) compareOCINamespaces(d *differences, l *ociLinux) {
 	} {
 		d.check(own[name], g, "it has no %s namespace of its own", name)
 	}
-	for _, p := range []string{"/proc/kcore", "/proc/keys"} {
-		d.check(slices.Contains(l.MaskedPaths, p), sandbox.ProcIsolated, "%s is not masked", p)
-	}
-	d.check(slices.Contains(l.ReadonlyPaths, "/proc/sys"), sandbox.ProcIsolated, "/proc/sys can be written")
+	compareMasks(d, l.MaskedPaths, l.ReadonlyPaths)
 }
 
 // engineMounts are the mounts that every container has, with their types.
@@ -139,10 +135,7 @@ func engineMounts() map[string]string {
 }
 
 func (c container) compareOCIMounts(d *differences, mounts []ociMount) {
-	binds := map[string]sandbox.Mount{helper.InitPath: {Source: c.helper}}
-	for _, f := range slices.Concat(c.files, c.profile.Binds) {
-		binds[f.Target] = f
-	}
+	binds := c.wantedMounts()
 	scratch := map[string]string{}
 	for _, m := range mounts {
 		if want, ok := binds[m.Destination]; ok {
@@ -150,9 +143,9 @@ func (c container) compareOCIMounts(d *differences, mounts []ociMount) {
 			delete(binds, m.Destination)
 			continue
 		}
-		own := engineMounts()[m.Destination]
+		own, expected := engineMounts()[m.Destination]
 		switch {
-		case own == m.Type, own == "cgroup" && m.Type == "cgroup2":
+		case expected && (own == m.Type || own == "cgroup" && m.Type == "cgroup2"):
 			kernel := m.Destination != "/sys" && m.Destination != "/sys/fs/cgroup" || slices.Contains(m.Options, "ro")
 			d.check(kernel, sandbox.ProcIsolated, "%s can be written", m.Destination)
 			d.check(m.Type != "bind" || path.Base(m.Source) == path.Base(m.Destination), sandbox.FSNoHostFiles, "the mount at %q shows %q", m.Destination, m.Source)

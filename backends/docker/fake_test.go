@@ -155,7 +155,8 @@ func (f *fakeEngine) verbs() []string {
 
 // shown turns the arguments of create into docker's form of inspect.
 func shown(args []string) map[string]any {
-	h := map[string]any{"CapDrop": []string{}, "SecurityOpt": []string{}, "Tmpfs": map[string]any{}, "Ulimits": []any{}, "LogConfig": map[string]any{}}
+	h := map[string]any{"CapDrop": []string{}, "SecurityOpt": []string{}, "Tmpfs": map[string]any{}, "Ulimits": []any{}, "LogConfig": map[string]any{},
+		"MaskedPaths": []string{"/proc/kcore", "/proc/keys"}, "ReadonlyPaths": []string{"/proc/sys"}}
 	labels := map[string]any{}
 	config := map[string]any{"Labels": labels, "Hostname": "", "Entrypoint": []string{}, "Cmd": args[len(args)-1:], "Tty": false}
 	mounts := []any{}

@@ -58,6 +58,8 @@ func TestRunRefusesDifferences(t *testing.T) {
 		"IPC":                {func(m map[string]any) { host(m)["IpcMode"] = "host" }, sandbox.IPCIsolated},
 		"process ids":        {func(m map[string]any) { host(m)["PidMode"] = "host" }, sandbox.ProcIsolated},
 		"cgroup namespace":   {func(m map[string]any) { host(m)["CgroupnsMode"] = "host" }, sandbox.ProcIsolated},
+		"no masks":           {func(m map[string]any) { host(m)["MaskedPaths"] = []string{} }, sandbox.ProcIsolated},
+		"writable /proc/sys": {func(m map[string]any) { host(m)["ReadonlyPaths"] = nil }, sandbox.ProcIsolated},
 		"a device":           {func(m map[string]any) { host(m)["Devices"] = []any{map[string]any{"PathOnHost": "/dev/kvm"}} }, sandbox.FSNoHostFiles},
 		"executable scratch": {func(m map[string]any) { host(m)["Tmpfs"].(map[string]any)["/tmp"] = "rw,exec,size=64m" }, sandbox.FSNoexecScratch},
 		"another scratch":    {func(m map[string]any) { host(m)["Tmpfs"].(map[string]any)["/opt"] = "rw" }, sandbox.FSDeclaredWrites},
