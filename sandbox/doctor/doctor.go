@@ -65,11 +65,13 @@ func (c Check) MarshalJSON() ([]byte, error) {
 
 // Required returns the guarantees without which a backend of that name refuses p: all of them but the second lock
 // ipc.no-host-sockets, fs.noexec-scratch where p gives it up, and, for everything but the native backend,
-// kernel.landlock; and what p requires beyond that.
+// kernel.landlock and, where p names a network, net.none; and what p requires beyond that.
 func Required(backend string, p sandbox.ContainerProfile) []sandbox.Guarantee {
+	engine := backend != "native"
+	network := p.WithDefaults().Network != sandbox.NetworkNone
 	out := slices.DeleteFunc(sandbox.Guarantees(), func(g sandbox.Guarantee) bool {
 		return g == sandbox.IPCNoHostSockets || g == sandbox.FSNoexecScratch && p.ScratchExec ||
-			g == sandbox.KernelLandlock && backend != "native"
+			engine && (g == sandbox.KernelLandlock || g == sandbox.NetNone && network)
 	})
 	for _, g := range p.Require {
 		if !slices.Contains(out, g) {

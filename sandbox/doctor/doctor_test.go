@@ -78,6 +78,13 @@ func TestRequired(t *testing.T) {
 	assert.NotContains(t, native, sandbox.IPCNoHostSockets)
 	assert.NotContains(t, doctor.Required("docker", sandbox.ContainerProfile{}), sandbox.KernelLandlock)
 
+	granted := sandbox.ContainerProfile{Network: "tools"}
+	assert.NotContains(t, doctor.Required("docker", granted), sandbox.NetNone, "an engine runs it")
+	assert.Contains(t, doctor.Required("native", granted), sandbox.NetNone, "native refuses it")
+	for _, none := range []string{"", sandbox.NetworkNone} {
+		assert.Contains(t, doctor.Required("docker", sandbox.ContainerProfile{Network: none}), sandbox.NetNone)
+	}
+
 	more := doctor.Required("native", sandbox.ContainerProfile{Require: []sandbox.Guarantee{sandbox.IPCNoHostSockets}})
 	assert.Contains(t, more, sandbox.IPCNoHostSockets)
 
@@ -126,4 +133,13 @@ func TestRender(t *testing.T) {
 		"                    as above\n", plain.String())
 	require.NoError(t, doctor.Render(&colored, checks, true))
 	assert.Contains(t, colored.String(), "\x1b[31;1mfail\x1b[0m")
+}
+
+// A fix that was not shown, since all was well, is not left out as shown above.
+func TestRenderShowsEveryFix(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, doctor.Render(&b, []doctor.Check{
+		{Name: "a", Status: doctor.OK, Detail: "same", Remedy: "mend it"}, {Name: "b", Status: doctor.Fail, Detail: "same", Remedy: "mend it"},
+	}, false))
+	assert.Contains(t, b.String(), "fix: mend it")
 }

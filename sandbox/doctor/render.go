@@ -18,7 +18,7 @@ func Render(w io.Writer, checks []Check, color bool) error {
 	var before Check
 	for _, c := range checks {
 		shown := c
-		if c.Detail != "" && c.Detail == before.Detail && c.Remedy == before.Remedy {
+		if c.Detail != "" && c.Detail == before.Detail && c.Remedy == before.Remedy && (c.Status == OK) == (before.Status == OK) {
 			shown.Detail, shown.Remedy = "as above", ""
 		}
 		shown.render(&b, width, color)
