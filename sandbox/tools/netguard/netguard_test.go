@@ -23,11 +23,11 @@ func TestReserved(t *testing.T) {
 		"::", "::1", "fe80::1", "fe80::1%eth0", "2606:4700::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "2001:db8::1", "2001::1", "100::1",
 		"::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:10.0.0.1", "::127.0.0.1", "::a00:1",
 		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b::10.0.0.1", "64:ff9b:1::808:808", "2002:7f00:1::", "2002:a00:1::1", "2002:a9fe:a9fe::",
-		"2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1", "4000::1", "::8.8.8.8", "",
+		"2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1", "4000::1", "::8.8.8.8",
 	} {
-		a, _ := netip.ParseAddr(s)
-		assert.NotEmpty(t, netguard.Reserved(a), s)
+		assert.NotEmpty(t, netguard.Reserved(netip.MustParseAddr(s)), s)
 	}
+	assert.NotEmpty(t, netguard.Reserved(netip.Addr{}))
 	for _, s := range []string{"8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "::ffff:8.8.8.8", "2606:4700::1", "2a00:1450::1", "64:ff9b::808:808", "2002:808:808::1"} {
 		assert.Empty(t, netguard.Reserved(netip.MustParseAddr(s)), s)
 	}
