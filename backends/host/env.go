@@ -37,27 +37,28 @@ func Filter(env, names []string) []string {
 // merge puts the entries of the later lists over those of the earlier.
 func merge(lists ...[]string) []string {
 	var out []string
-	for _, list := range lists {
-		for _, e := range list {
-			name, _, _ := strings.Cut(e, "=")
-			out = slices.DeleteFunc(out, func(o string) bool {
-				other, _, _ := strings.Cut(o, "=")
-				return sameName(other, name)
-			})
-			out = append(out, e)
+	at := map[string]int{}
+	for _, e := range slices.Concat(lists...) {
+		name, _, _ := strings.Cut(e, "=")
+		name = folded(name)
+		if i, ok := at[name]; ok {
+			out[i] = e
+			continue
 		}
+		at[name] = len(out)
+		out = append(out, e)
 	}
 	return out
 }
 
 func containsName(names []string, name string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return sameName(n, name) })
+	return slices.ContainsFunc(names, func(n string) bool { return folded(n) == folded(name) })
 }
 
-// sameName compares as the system does: Windows ignores case.
-func sameName(a, b string) bool {
+// folded is what the system compares of a name: Windows ignores case.
+func folded(name string) string {
 	if runtime.GOOS == "windows" {
-		return strings.EqualFold(a, b)
+		return strings.ToUpper(name)
 	}
-	return a == b
+	return name
 }

@@ -117,3 +117,8 @@ func TestFilter(t *testing.T) {
 	assert.Equal(t, []string{"PATH=/bin", "A=1", "é=1", "HOME=", "D=a=b"},
 		Filter(env, []string{"A", "UNSET", "odd name", "B\tC", "", "é", "D", "D=a", "junk", "SECRET=1"}))
 }
+
+func TestMerge(t *testing.T) {
+	assert.Equal(t, []string{"A=3", "B=2", "C=5"}, merge([]string{"A=1", "B=2"}, nil, []string{"A=3", "C=4", "C=5"}))
+	assert.Empty(t, merge())
+}

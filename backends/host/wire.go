@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 	"time"
 
@@ -119,5 +118,5 @@ func unavailable(op string, cause error, fix string) error {
 }
 
 func setup(op string, err error) error {
-	return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: fmt.Errorf("%w", err)}
+	return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: err}
 }
