@@ -120,7 +120,7 @@ type property struct {
 }
 
 func isolationProperty() property {
-	return property{"isolation", "string", `"sandbox" insists on a sandbox: the call is refused where there is none.`, false}
+	return property{"isolation", "string", `"sandbox" insists on a sandbox: the call is refused where there is none, and always by a tool that runs no program.`, false}
 }
 
 type propertySchema struct {

@@ -32,7 +32,7 @@ type DownloadArgs struct {
 	URL string
 	// Path is where to write it; see [WriteArgs].
 	Path string
-	// Isolation is "" or IsolationSandbox.
+	// Isolation is ""; IsolationSandbox is refused, since no program runs.
 	Isolation string
 }
 

@@ -246,6 +246,25 @@ func TestFilesChokepoint(t *testing.T) {
 	assert.EqualError(t, err, `privileged tool "write_file" refused: docker: the daemon is down`)
 }
 
+// What works in the caller's own process is no sandbox, and does not pass for one.
+func TestFilesIsolation(t *testing.T) {
+	for name, place := range map[string]tools.Place{"sandbox": {Backend: fake.New()}, "host": {Backend: fake.New(), OnHost: true}, "nothing": {}} {
+		ts := set(t, fake.New())
+		ts.Chooser = choose(func(tools.Request) (tools.Place, error) { return place, nil })
+		put(t, ts.Workspace, "x", "old")
+		for isolation, want := range map[string]error{"": nil, "sandbox": sandbox.ErrRefused} {
+			_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: "x", Content: "old", Isolation: isolation})
+			assert.ErrorIs(t, err, want, name)
+			_, err = ts.ReadFile(t.Context(), tools.ReadArgs{Path: "x", Isolation: isolation})
+			assert.ErrorIs(t, err, want, name)
+			_, err = ts.ListFiles(t.Context(), tools.ListArgs{Isolation: isolation})
+			assert.ErrorIs(t, err, want, name)
+		}
+		_, err := ts.DownloadFile(t.Context(), tools.DownloadArgs{URL: "http://127.0.0.1/", Path: "x", Isolation: "sandbox"})
+		assert.ErrorContains(t, err, "caller's own process", name)
+	}
+}
+
 func TestWriteFileTooLarge(t *testing.T) {
 	ts := set(t, fake.New())
 	ts.Chooser = choose(func(tools.Request) (tools.Place, error) {

@@ -33,7 +33,7 @@ type ReadArgs struct {
 	Offset int64
 	// Limit is how many bytes to return at most. 0 means DefaultReadBytes, more than MaxReadBytes means that.
 	Limit int64
-	// Isolation is "" or IsolationSandbox.
+	// Isolation is ""; IsolationSandbox is refused, since no program runs.
 	Isolation string
 }
 
@@ -114,7 +114,7 @@ type ListArgs struct {
 	Path string
 	// Recursive also lists what is below.
 	Recursive bool
-	// Isolation is "" or IsolationSandbox.
+	// Isolation is ""; IsolationSandbox is refused, since no program runs.
 	Isolation string
 }
 

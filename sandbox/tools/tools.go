@@ -126,13 +126,20 @@ func (t Tools) choose(ctx context.Context, r Request) (Place, error) {
 		return Place{}, err
 	}
 	if r.Tool.inProcess() {
-		return p, p.ready(ctx)
+		return p, p.ready(ctx, r)
 	}
 	return p.narrow(r)
 }
 
-// ready asks the backend that a tool of the caller's own process depends on.
-func (p Place) ready(ctx context.Context) error {
+// ready asks the backend that a tool of the caller's own process depends on. The tool itself runs in no sandbox, so that
+// a call which insists on one is refused.
+func (p Place) ready(ctx context.Context, r Request) error {
+	if r.Isolation != "" {
+		return &sandbox.Error{
+			Kind: sandbox.KindRefused, Op: "isolation", Cause: errors.New("a sandbox was asked for, and this works in the caller's own process"),
+			Fix: "leave isolation out: it runs no program, and stays inside the roots; or use shell_exec",
+		}
+	}
 	if p.Backend == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ type WriteArgs struct {
 	Path string
 	// Content is the whole file.
 	Content string
-	// Isolation is "" or IsolationSandbox.
+	// Isolation is ""; IsolationSandbox is refused, since no program runs.
 	Isolation string
 }
 
