@@ -95,5 +95,9 @@ func TestInstallLibraryRefuses(t *testing.T) {
 	_, err := set(t, b).InstallLibrary(t.Context(), tools.InstallArgs{Manager: "pip", Package: "x"})
 	require.ErrorIs(t, err, sandbox.ErrRefused, "no network")
 	assert.ErrorContains(t, err, "let the operator grant one")
+	var e *sandbox.Error
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, sandbox.NetNone, e.Guarantee)
+	assert.NotEmpty(t, e.Fix)
 	assert.Empty(t, b.Calls())
 }

@@ -185,15 +185,8 @@ func refused(op, why string) error {
 	return &sandbox.Error{Kind: sandbox.KindRefused, Op: op, Cause: errors.New(why)}
 }
 
-// refusedTool names the tool in an error and keeps its class.
-func refusedTool(n Name, err error) error {
-	op := fmt.Sprintf("privileged tool %q refused", string(n))
-	var e *sandbox.Error
-	if !errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return &sandbox.Error{Kind: e.Kind, Op: op, Cause: err}
-}
+// refusedTool names the tool in an error and leaves it what it is.
+func refusedTool(n Name, err error) error { return fmt.Errorf("privileged tool %q refused: %w", string(n), err) }
 
 // short keeps a message readable when a value in it is not.
 func short(s string) string {
