@@ -27,25 +27,6 @@ func Submounts(dir string) ([]Submount, error) {
 	return below(all, dir), nil
 }
 
-// MountOf returns the mount that a path without symbolic links lies on.
-func MountOf(p string) (Submount, error) {
-	all, err := mounts()
-	if err != nil {
-		return Submount{}, err
-	}
-	best := -1
-	for i, m := range all {
-		// Of several mounts on one point the last hides the others.
-		if (m.Path == p || isBelow(p, m.Path)) && (best < 0 || len(m.Path) >= len(all[best].Path)) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return Submount{}, fmt.Errorf("mount of %q: none found", p)
-	}
-	return all[best], nil
-}
-
 // Forbidden reports whether a file system type is one of the kernel's own that no sandbox may see through a mount:
 // they reach processes, devices and kernel state far beyond any file.
 func Forbidden(fsType string) bool {
