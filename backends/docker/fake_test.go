@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -23,6 +24,8 @@ type fakeEngine struct {
 	info string
 	lie  func(map[string]any)
 	init func(i Invocation) int
+	// exec plays the streams of a session's call.
+	exec func(i Invocation) int
 	// fail makes a command end with this status and word.
 	fail map[string]string
 	// hang makes a command wait for its context.
@@ -70,6 +73,8 @@ func (f *fakeEngine) Run(ctx context.Context, i Invocation) (int, error) {
 		return f.inspect(i)
 	case "start -a":
 		return f.init(i), nil
+	case "exec -i":
+		return f.exec(i), nil
 	case "system dial-stdio":
 		if f.dial != nil {
 			f.dial(ctx, i)
@@ -260,6 +265,13 @@ func exitsWith(code uint32) func(Invocation) int {
 		say(frame.Stdout, []byte(string(call.Argv[0])+"\n"))
 		return &frame.Ending{Exited: true, Status: code << 8}
 	})
+}
+
+// waits is a session's first process, which ends with its input.
+func waits(i Invocation) int {
+	_, _ = i.Stdout.Write(frame.Append(nil, frame.Started, nil))
+	_, _ = io.Copy(io.Discard, i.Stdin)
+	return 0
 }
 
 // speaks is an init that reads its call and plays it.

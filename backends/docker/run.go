@@ -45,7 +45,6 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 		}
 		end, err := k.run(ctx)
 		if errors.Is(err, errImageChanged) && !retry {
-			b.forgetImage(k.profile.Image)
 			continue
 		}
 		if err != nil {
@@ -163,7 +162,11 @@ func (k *call) inspect(ctx context.Context) error {
 	if err != nil {
 		return k.b.engineError(ctx, k.profile.Image, &sandbox.Error{Kind: sandbox.KindSetup, Op: "inspect the container", Cause: err})
 	}
-	return k.box.check(out, k.image.ID)
+	err = k.box.check(out, k.image.ID)
+	if errors.Is(err, errImageChanged) {
+		k.b.forgetImage(k.profile.Image)
+	}
+	return err
 }
 
 // sawOOM asks docker, which remembers events for a while, whether the kernel killed something in a container for memory.

@@ -285,6 +285,40 @@ func TestImageReplaced(t *testing.T) {
 	require.Error(t, err, "it is not replaced for ever")
 }
 
+// A session is not opened on an image that was looked at before it was replaced; the next attempt looks again.
+func TestSessionImageReplaced(t *testing.T) {
+	f := newFake()
+	f.init = waits
+	b := openFake(t, f)
+	s, err := b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	f.image = `[{"Id":"sha256:2","Config":{}}]`
+	f.lie = func(m map[string]any) { m["Image"] = "sha256:2" }
+	_, err = b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
+	require.ErrorIs(t, err, errImageChanged)
+	s, err = b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+// A call whose program was killed and does not end takes its session along: nobody can say what it still does.
+func TestSessionProgramStays(t *testing.T) {
+	f := newFake()
+	f.init = waits
+	f.exec = speaks(func(*frame.Call, func(frame.Type, []byte)) *frame.Ending {
+		return &frame.Ending{Cause: frame.CauseTimeout}
+	})
+	s, err := openFake(t, f).OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
+	require.NoError(t, err)
+	res, err := s.Run(t.Context(), program("x"))
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.StatusTimeout, res.Status)
+	require.Error(t, s.Err())
+	_, err = s.Run(t.Context(), program("x"))
+	assert.ErrorIs(t, err, sandbox.ErrUnavailable)
+}
+
 // Nothing of a backend is left when it is closed.
 func TestCloseLeavesNothing(t *testing.T) {
 	state := t.TempDir()

@@ -80,11 +80,19 @@ func (s *session) open(ctx context.Context, p sandbox.ContainerProfile) error {
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			s.b.remove(k.box.name)
+			s.abandon()
 			return err
 		}
 	}
 	return nil
+}
+
+// abandon takes back what open has made.
+func (s *session) abandon() {
+	if s.in != nil {
+		_ = s.in.Close() // init takes the end of its input for the end, also where the engine removes nothing
+	}
+	s.b.remove(s.k.box.name)
 }
 
 // newSessionCall is newCall without a command.
@@ -227,9 +235,13 @@ func (s *session) run(ctx context.Context, k *call, begin time.Time) (sandbox.Re
 		return sandbox.Result{}, err
 	}
 	end, err := newAttachment(k, request).run(ctx, []string{"exec", "-i", k.box.name, helper.InitPath, helper.ArgCall})
-	if !end.gone {
+	switch {
+	case !end.gone:
 		// Without init's own word the call's processes may be anywhere in the session.
 		s.end(errors.New("a call ended without a report, so what it left cannot be told from what others did"))
+		<-s.gone
+	case end.report != nil && !end.report.Exited:
+		s.end(errors.New("a call's program was killed and did not end"))
 		<-s.gone
 	}
 	if err != nil {
