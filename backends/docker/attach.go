@@ -19,7 +19,7 @@ const (
 	startTimeout = 60 * time.Second
 	// killGrace is how long init has to end a call that it was asked to end, or whose time is over.
 	killGrace = 2 * time.Second
-	// exitGrace is how long the engine has to put away a container whose init has reported its end.
+	// exitGrace is how long the engine's command has to end when its container is being removed, or has lost its input.
 	exitGrace = 20 * time.Second
 )
 

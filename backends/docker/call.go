@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -47,15 +48,8 @@ func newCallID() string { return strings.ToLower(rand.Text()[:12]) }
 // complete spells out a profile's defaults, the backend's own among them.
 func (b *Backend) complete(p sandbox.ContainerProfile) sandbox.ContainerProfile {
 	p = p.WithDefaults()
-	if p.Image == "" {
-		p.Image = b.config.Image
-	}
-	if p.Image == "" {
-		p.Image = DefaultImage
-	}
-	if p.Runtime == "" {
-		p.Runtime = b.config.Runtime
-	}
+	p.Image = cmp.Or(p.Image, b.config.Image, DefaultImage)
+	p.Runtime = cmp.Or(p.Runtime, b.config.Runtime)
 	return p
 }
 
@@ -181,17 +175,10 @@ func (b *Backend) container(p sandbox.ContainerProfile, e *engine, img *image, u
 // request is the call as init reads it.
 func (k *call) request() ([]byte, error) {
 	p, c := k.profile, k.command
-	dir, timeout := c.Dir, c.Timeout
-	if dir == "" {
-		dir = p.Workdir
-	}
-	if timeout == 0 {
-		timeout = p.Limits.Wall
-	}
 	call := &frame.Call{
-		Argv: byteStrings(c.Argv), Env: byteStrings(k.environment()), Dir: []byte(dir), Scratch: scratchDirs(), Noexec: k.box.noexec(), Places: k.box.places,
+		Argv: byteStrings(c.Argv), Env: byteStrings(k.environment()), Dir: []byte(cmp.Or(c.Dir, p.Workdir)), Scratch: scratchDirs(), Noexec: k.box.noexec(), Places: k.box.places,
 		Stdin: c.Stdin != nil, OpenFiles: uint64(p.Limits.OpenFiles), FileBytes: uint64(p.Limits.FileSizeMB) << 20,
-		RlimitCPU: uint64(p.Limits.CPUSeconds + cpuSlack), Timeout: timeout, CPU: seconds(p.Limits.CPUSeconds),
+		RlimitCPU: uint64(p.Limits.CPUSeconds + cpuSlack), Timeout: k.timeout(), CPU: seconds(p.Limits.CPUSeconds),
 		Tasks: helper.Tasks, Root: k.user.root, Keep: k.box.session,
 	}
 	data, err := frame.Encode(frame.Request, call)

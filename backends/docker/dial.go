@@ -3,6 +3,7 @@ package docker
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,7 @@ func readBody(r *bufio.Reader, length int64, chunked bool) ([]byte, error) {
 			return nil, err
 		}
 		if end, err := readLine(r); err != nil || end != "" {
-			return nil, fmt.Errorf("a chunk that ends with %q: %w", end, errorsOr(err, errors.New("not a line's end")))
+			return nil, fmt.Errorf("a chunk that ends with %q: %w", end, cmp.Or(err, errors.New("not a line's end")))
 		}
 		if n == 0 {
 			return body.Bytes(), nil

@@ -34,12 +34,8 @@ type engine struct {
 	seccomp bool
 	// memory, swap, cpu and pids say which limits the engine can set.
 	memory, swap, cpu, pids bool
-	// runtimes are those that can be named; nil when the engine does not list them. runtime is the default.
+	// runtimes are those that can be named; nil when the engine does not list them.
 	runtimes []string
-	runtime  string
-	cgroups  string
-	// endpoint names the engine among others: what it says of itself that stays.
-	endpoint string
 }
 
 // knows reports whether a runtime can be named. An engine without a list is asked by the call itself.
@@ -50,13 +46,10 @@ func (e *engine) knows(runtime string) bool {
 // info is the union of what engines answer to `info --format '{{json .}}'`. Which of them answered shows in the fields
 // that are there: podman alone has a host, docker alone lists runtimes beside its client.
 type info struct {
-	ID              string
 	Name            string
 	ServerVersion   string
 	OSType          string
 	KernelVersion   string
-	CgroupVersion   string
-	DefaultRuntime  string
 	SecurityOptions []string
 	Runtimes        map[string]json.RawMessage
 	ClientInfo      *json.RawMessage
@@ -71,15 +64,10 @@ type info struct {
 // podmanHost is the part of podman's answer that is used.
 type podmanHost struct {
 	Controllers []string `json:"cgroupControllers"`
-	Cgroups     string   `json:"cgroupVersion"`
 	Hostname    string   `json:"hostname"`
 	Kernel      string   `json:"kernel"`
 	Remote      bool     `json:"serviceIsRemote"`
-	SwapTotal   int64    `json:"swapTotal"`
-	Runtime     struct {
-		Name string `json:"name"`
-	} `json:"ociRuntime"`
-	Security struct {
+	Security    struct {
 		Rootless bool `json:"rootless"`
 		Seccomp  bool `json:"seccompEnabled"`
 	} `json:"security"`
@@ -132,7 +120,7 @@ func (i info) engine() (*engine, error) {
 func (i info) docker() *engine {
 	e := &engine{
 		dialect: dialectDocker, memory: i.MemoryLimit, swap: i.SwapLimit, cpu: i.CPUCfsQuota, pids: i.PidsLimit,
-		runtime: i.DefaultRuntime, cgroups: i.CgroupVersion, endpoint: i.ID, local: sameKernel(i.Name, i.KernelVersion),
+		local:    sameKernel(i.Name, i.KernelVersion),
 		rootless: i.option("rootless"), remapped: i.option("rootless") || i.option("userns"), seccomp: i.option("seccomp"),
 	}
 	if i.ClientInfo == nil && len(i.Runtimes) == 0 {
@@ -160,7 +148,6 @@ func (h *podmanHost) engine() *engine {
 	return &engine{
 		dialect: dialectPodman, rootless: h.Security.Rootless, seccomp: h.Security.Seccomp,
 		memory: has("memory"), swap: has("memory"), cpu: has("cpu"), pids: has("pids"),
-		runtime: h.Runtime.Name, cgroups: strings.TrimPrefix(h.Cgroups, "v"), endpoint: h.Hostname,
 		local: !h.Remote && sameKernel(h.Hostname, h.Kernel),
 	}
 }

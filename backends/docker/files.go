@@ -24,9 +24,6 @@ type files struct {
 	have map[string]bool
 }
 
-// dirPrefix begins the directory's name; the watchdog removes no other.
-const dirPrefix = helper.DirPrefix
-
 func newFiles(parent string) (files, error) {
 	if parent == "" && runtime.GOOS != "linux" {
 		// An engine in a virtual machine sees the home directory, and not the one for temporary files.
@@ -36,7 +33,7 @@ func newFiles(parent string) (files, error) {
 		}
 		parent = cache
 	}
-	dir, err := os.MkdirTemp(parent, dirPrefix)
+	dir, err := os.MkdirTemp(parent, helper.DirPrefix)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -85,7 +86,7 @@ func (b *Backend) orphans(ctx context.Context) ([]string, error) {
 		Config struct{ Labels map[string]string }
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
-		return nil, fmt.Errorf("inspect: %w", errorsOr(inspectErr, err))
+		return nil, fmt.Errorf("inspect: %w", cmp.Or(inspectErr, err))
 	}
 	var orphans []string
 	for _, c := range found {
@@ -95,11 +96,4 @@ func (b *Backend) orphans(ctx context.Context) ([]string, error) {
 		}
 	}
 	return orphans, nil
-}
-
-func errorsOr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }

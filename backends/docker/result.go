@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -11,10 +12,7 @@ import (
 )
 
 func (k *call) timeout() time.Duration {
-	if t := k.command.Timeout; t > 0 {
-		return t
-	}
-	return k.profile.Limits.Wall
+	return cmp.Or(k.command.Timeout, k.profile.Limits.Wall)
 }
 
 // result turns the end of a call into what its caller sees.

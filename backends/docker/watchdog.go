@@ -61,7 +61,7 @@ func (d *watchdog) tell(op, name string) error {
 	return nil
 }
 
-// close lets the watchdog remove what was not taken back, and end. It is waited for only when there was nothing.
+// close lets the watchdog remove what was not taken back, and end. Nothing waits for that.
 func (d *watchdog) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
