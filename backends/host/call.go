@@ -27,7 +27,8 @@ type call struct {
 // newCall checks the call and says no to what the host cannot give.
 func (b *Backend) newCall(p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
 	p = p.WithDefaults()
-	if err := b.checkProfile(p); err != nil {
+	report := b.report(p)
+	if err := checkProfile(p, report); err != nil {
 		return nil, err
 	}
 	if err := checkCommand(p, c); err != nil {
@@ -36,7 +37,7 @@ func (b *Backend) newCall(p sandbox.ContainerProfile, c sandbox.Command) (*call,
 	if c.ID == "" {
 		c.ID = strings.ToLower(rand.Text()[:12])
 	}
-	return &call{b: b, profile: p, command: c, report: b.report(p), timeout: cmp.Or(c.Timeout, p.Limits.Wall)}, nil
+	return &call{b: b, profile: p, command: c, report: report, timeout: cmp.Or(c.Timeout, p.Limits.Wall)}, nil
 }
 
 // run starts the program and waits for its end.

@@ -9,8 +9,8 @@ import (
 )
 
 // checkProfile refuses what the host cannot give, so that nobody believes to have it. What only limits, and is reported
-// as absent, is no reason: a profile has such limits always.
-func (b *Backend) checkProfile(p sandbox.ContainerProfile) error {
+// as absent in its report, is no reason: a profile has such limits always.
+func checkProfile(p sandbox.ContainerProfile, r sandbox.Report) error {
 	onHost := p
 	onHost.Workdir = "" // a path of this machine, in its own notation
 	if err := onHost.Validate(); err != nil {
@@ -35,7 +35,7 @@ func (b *Backend) checkProfile(p sandbox.ContainerProfile) error {
 	if err := checkMounts(p); err != nil {
 		return err
 	}
-	return b.report(p).Check("run", p.Require)
+	return r.Check("run", p.Require)
 }
 
 // checkMounts accepts a mount that changes nothing: writable, and at its own place.

@@ -26,8 +26,8 @@ const (
 type Config struct {
 	// Mode has to be given.
 	Mode Mode
-	// Program is the path of a program that calls [Main] first thing in main: it becomes the supervisor. "" means this
-	// program, which then has to do so. Windows needs none.
+	// Program is the absolute path of a program that calls [Main] first thing in main: it becomes the supervisor. "" means
+	// this program, which then has to do so. Windows needs none.
 	Program string
 	// Logger receives what operators should know. nil means silence.
 	Logger *slog.Logger
@@ -43,7 +43,7 @@ type Backend struct {
 var _ sandbox.Backend = (*Backend)(nil)
 
 // Open returns the backend and says in the log that it is no sandbox. The error is of kind [sandbox.KindInvalid] for an
-// unknown mode, and of kind [sandbox.KindUnavailable] where the mode cannot work.
+// unknown mode or a relative Program, and of kind [sandbox.KindUnavailable] where the mode cannot work.
 func Open(c Config) (*Backend, error) {
 	b := &Backend{mode: c.Mode}
 	if c.Mode != Limits && c.Mode != Unsandboxed {
@@ -71,7 +71,7 @@ func (b *Backend) Name() string { return Name }
 func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbox.Report, error) {
 	p = p.WithDefaults()
 	report := b.report(p)
-	if err := b.checkProfile(p); err != nil {
+	if err := checkProfile(p, report); err != nil {
 		return report, err
 	}
 	ctx, leave, err := b.calls.Enter(ctx)
@@ -84,7 +84,8 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 
 // Prepare has nothing to do but to check p.
 func (b *Backend) Prepare(_ context.Context, p sandbox.ContainerProfile) error {
-	return b.checkProfile(p.WithDefaults())
+	p = p.WithDefaults()
+	return checkProfile(p, b.report(p))
 }
 
 // Run runs c; see [sandbox.Backend]. What it leaves running when it returns is said in the package's documentation.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,9 @@ import (
 // supervisorProgram finds the program that becomes the supervisor.
 func supervisorProgram(c Config) (string, error) {
 	if c.Program != "" {
+		if !filepath.IsAbs(c.Program) { // it would be looked for in PATH, or from the root on
+			return "", sandbox.Invalid("open host", "Program %q is not an absolute path", c.Program)
+		}
 		return c.Program, nil
 	}
 	if !Callable() {

@@ -206,6 +206,10 @@ func TestReadProcess(t *testing.T) {
 
 // The supervisor's program has to know what it is.
 func TestForeignProgram(t *testing.T) {
+	for _, relative := range []string{"true", "./true", "bin/true"} {
+		_, err := Open(Config{Mode: Limits, Program: relative})
+		require.ErrorIs(t, err, sandbox.ErrInvalid, relative)
+	}
 	for _, program := range []string{"/bin/true", "/no/such/program"} {
 		b, err := Open(Config{Mode: Limits, Program: program})
 		require.NoError(t, err)
