@@ -191,7 +191,7 @@ func TestFilesOtherThanFiles(t *testing.T) {
 	require.NoError(t, os.Symlink("loop", filepath.Join(ws, "loop")))
 	require.NoError(t, os.Mkdir(filepath.Join(ws, "dir"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(ws, "file"), []byte("x"), 0o600))
-	for _, path := range []string{"pipe", "link", "loop", "dir", ".", "pipe/x", "file/x", "", "a\x00b", strings.Repeat("n", 300)} {
+	for _, path := range []string{"pipe", "link", "loop", "dir", ".", "pipe/x", "file/x", "", "a\x00b", strings.Repeat("n", 300), strings.Repeat("n/", 1<<20)} {
 		_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: path, Content: "x"})
 		assert.ErrorIs(t, err, sandbox.ErrInvalid, "write %q", path)
 		_, err = ts.ReadFile(t.Context(), tools.ReadArgs{Path: path})
@@ -288,6 +288,57 @@ func TestRoots(t *testing.T) {
 	}
 	_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: "/workspace/x", Content: "x"})
 	assertOutside(t, err, "the workspace is no root here")
+}
+
+// A program can make links in the workspace, and the root above it holds what no program may reach.
+func TestLinksStayInWorkspace(t *testing.T) {
+	ts := set(t, fake.New())
+	root := ts.Workspace
+	ts.Roots, ts.Workspace = []string{root}, filepath.Join(root, "data", "sandbox")
+	put(t, root, "config", "secret")
+	put(t, root, "data/sandbox/in", "in")
+	require.NoError(t, os.Symlink("../../config", filepath.Join(ts.Workspace, "link")))
+	require.NoError(t, os.Symlink("../..", filepath.Join(ts.Workspace, "dir")))
+	require.NoError(t, os.Symlink("in", filepath.Join(ts.Workspace, "inner")))
+	require.Equal(t, "secret", read(t, filepath.Join(ts.Workspace, "link")), "the way is there")
+	for _, at := range []string{"data/sandbox/", "data//x/../sandbox/", "/workspace/", ts.Workspace + "/"} {
+		for _, name := range []string{"link", "dir/config", "dir/data/../config"} {
+			_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: at + name, Content: "x"})
+			assertOutside(t, err, "write "+at+name)
+			_, err = ts.ReadFile(t.Context(), tools.ReadArgs{Path: at + name})
+			assertOutside(t, err, "read "+at+name)
+		}
+		c, err := ts.ReadFile(t.Context(), tools.ReadArgs{Path: at + "inner"})
+		require.NoError(t, err, at)
+		assert.Equal(t, "in", c.Content)
+	}
+	assert.Equal(t, "secret", read(t, filepath.Join(root, "config")))
+	c, err := ts.ReadFile(t.Context(), tools.ReadArgs{Path: "config"})
+	require.NoError(t, err, "the root itself is the operator's")
+	assert.Equal(t, "secret", c.Content)
+}
+
+// A root inside the workspace is a name there, and a program can give it to a link.
+func TestRootBecomesLink(t *testing.T) {
+	ts := set(t, fake.New())
+	out, dir := realTemp(t), filepath.Join(ts.Workspace, "dir")
+	put(t, out, "secret", "secret")
+	put(t, dir, "secret", "mine")
+	ts.Roots = []string{dir}
+	c, err := ts.ReadFile(t.Context(), tools.ReadArgs{Path: "secret"})
+	require.NoError(t, err)
+	require.Equal(t, "mine", c.Content)
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Symlink(out, dir))
+	require.Equal(t, "secret", read(t, filepath.Join(dir, "secret")), "the way is there")
+	for _, path := range []string{"secret", dir + "/secret"} {
+		_, err = ts.ReadFile(t.Context(), tools.ReadArgs{Path: path})
+		assert.Error(t, err, path)
+		assert.True(t, tools.Final(err), path)
+		_, err = ts.WriteFile(t.Context(), tools.WriteArgs{Path: path, Content: "x"})
+		assert.Error(t, err, path)
+	}
+	assert.Equal(t, "secret", read(t, filepath.Join(out, "secret")))
 }
 
 func TestReadFile(t *testing.T) {

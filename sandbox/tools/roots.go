@@ -22,6 +22,10 @@ type spot struct {
 	asked string
 }
 
+// maxPath is how long a path may be, in bytes: the kernel's PATH_MAX. A Root follows a path name by name, without a limit
+// of its own.
+const maxPath = 4096
+
 // roots are the directories that file tools stay inside.
 func (t Tools) roots() []string {
 	if len(t.Roots) > 0 || t.Workspace == "" {
@@ -33,7 +37,7 @@ func (t Tools) roots() []string {
 // locate finds the root that a path of a call belongs to. A relative path belongs to the first; "~/" is the home
 // directory, and WorkspaceTarget the workspace, as programs see it. The caller closes the spot.
 func (t Tools) locate(tool Name, asked string) (spot, error) {
-	if asked == "" || strings.ContainsRune(asked, 0) {
+	if asked == "" || len(asked) > maxPath || strings.ContainsRune(asked, 0) {
 		return spot{}, sandbox.Invalid(string(tool), "%q is no path", short(asked))
 	}
 	roots := t.roots()
@@ -45,11 +49,11 @@ func (t Tools) locate(tool Name, asked string) (spot, error) {
 		return spot{}, outside(tool, asked, err)
 	}
 	if !filepath.IsAbs(p) {
-		return enterRoot(tool, roots[0], p, asked)
+		return t.enterRoot(tool, roots[0], p, asked)
 	}
 	for _, dir := range roots {
 		if name, ok := below(dir, p); ok {
-			return enterRoot(tool, dir, name, asked)
+			return t.enterRoot(tool, dir, name, asked)
 		}
 	}
 	return spot{}, outside(tool, asked, nil)
@@ -85,6 +89,9 @@ func (t Tools) rooted(p string) bool {
 // below returns p as seen from dir, when it lies there by its text: under the directory's own name or under the one
 // that its links lead to.
 func below(dir, p string) (string, bool) {
+	if dir == "" || p == "" {
+		return "", false
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		real = dir
@@ -97,15 +104,36 @@ func below(dir, p string) (string, bool) {
 	return "", false
 }
 
-func enterRoot(tool Name, dir, name, asked string) (spot, error) {
+// enterRoot opens the root of a path. Programs make links in the workspace: what lies there is kept inside the workspace,
+// also where the root is larger.
+func (t Tools) enterRoot(tool Name, dir, name, asked string) (spot, error) {
 	if !filepath.IsLocal(name) {
 		return spot{}, outside(tool, asked, nil)
 	}
-	root, err := os.OpenRoot(dir)
+	if ws, ok := below(dir, t.Workspace); ok {
+		if rest, err := filepath.Rel(ws, name); err == nil && filepath.IsLocal(rest) {
+			dir, name = t.Workspace, rest
+		}
+	}
+	root, err := t.openRoot(dir)
 	if err != nil {
 		return spot{}, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: string(tool), Cause: fmt.Errorf("open the workspace: %w", err)}
 	}
 	return spot{Root: root, name: filepath.Clean(name), asked: asked}, nil
+}
+
+// openRoot opens a root. One that lies in the workspace is opened through it, since a program can put a link in its place.
+func (t Tools) openRoot(dir string) (*os.Root, error) {
+	name, ok := below(t.Workspace, dir)
+	if !ok || name == "." {
+		return os.OpenRoot(dir)
+	}
+	ws, err := os.OpenRoot(t.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer ws.Close()
+	return openDir(ws, name)
 }
 
 // outside is the refusal of a path that no root holds.

@@ -186,7 +186,9 @@ func refused(op, why string) error {
 }
 
 // refusedTool names the tool in an error and leaves it what it is.
-func refusedTool(n Name, err error) error { return fmt.Errorf("privileged tool %q refused: %w", string(n), err) }
+func refusedTool(n Name, err error) error {
+	return fmt.Errorf("privileged tool %q refused: %w", string(n), err)
+}
 
 // short keeps a message readable when a value in it is not.
 func short(s string) string {
