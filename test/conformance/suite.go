@@ -76,6 +76,7 @@ func Run(t *testing.T, s Suite) {
 	hostile(t)
 	inherited(t)
 	e := &env{Suite: s, b: s.open(t)}
+	ran := 0
 	for _, group := range []struct {
 		name string
 		test func(*env, *testing.T)
@@ -100,8 +101,12 @@ func Run(t *testing.T, s Suite) {
 		{"closing", (*env).closing},
 	} {
 		if s.Only == nil || slices.Contains(s.Only, group.name) {
+			ran++
 			t.Run(group.name, func(t *testing.T) { group.test(e, t) })
 		}
+	}
+	if s.Only != nil {
+		assert.Len(t, s.Only, ran, "every name is a group's")
 	}
 }
 
