@@ -71,6 +71,8 @@ func (p Policy) known(r Request) error {
 	switch {
 	case !r.Path.Valid():
 		return p.refuse(r, &Refusal{Why: fmt.Sprintf("%q is no path that a call can take", string(r.Path))}, "")
+	case r.Path.PythonTool() && !p.config.Executor.Backend.Valid(): // no file has it
+		return p.refuse(r, &Refusal{Why: fmt.Sprintf("%q is no executor.backend", string(p.config.Executor.Backend))}, "")
 	case !r.Agent.Backend.Valid():
 		return p.refuse(r, &Refusal{Why: fmt.Sprintf("%q is no backend", string(r.Agent.Backend)), Request: string(r.Agent.Backend)},
 			"use docker, native, podman, nerdctl, local, process or pool")

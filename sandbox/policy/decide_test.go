@@ -226,6 +226,12 @@ func TestUnknownIsRefusedOnEveryPath(t *testing.T) {
 			assert.Zero(t, d)
 		}
 	}
+	c := operator(t, "", "")
+	c.Executor.Backend = "firecracker"
+	for _, path := range pythonTools {
+		_, err := ready(c).Decide(policy.Request{Path: path})
+		require.ErrorIs(t, err, sandbox.ErrRefused, path)
+	}
 	for _, path := range []policy.Path{"", "eval", "shell_exec ", "SHELL_EXEC"} {
 		_, err := p.Decide(policy.Request{Path: path})
 		require.ErrorIs(t, err, sandbox.ErrRefused)
