@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
 
@@ -57,31 +56,23 @@ func (a *app) pull(ctx context.Context, inv dockerargs.Invocation, images []stri
 		return err
 	}
 	defer func() { err = errors.Join(err, cl.backend.Close()) }()
-	var failed []error
+	var failed error
 	for _, image := range images {
 		profile := cl.profile
 		profile.Image = image
 		if err := cl.backend.Prepare(ctx, profile); err != nil {
-			failed = append(failed, err)
+			failed = also(failed, err)
 			continue
 		}
 		fmt.Fprintf(a.stdout, "%s is ready for the %s backend\n", escapeText(image), cl.backend.Name())
 	}
-	return joined(failed)
+	return failed
 }
 
-// joined returns one error as it is, and several as one whose text is on one line.
-func joined(errs []error) error {
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errs[0]
-	default:
-		text := errs[0].Error()
-		for _, err := range errs[1:] {
-			text += "; " + err.Error()
-		}
-		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "images pull", Cause: errors.New(text)}
+// also adds an error to the one before, on the same line.
+func also(before, err error) error {
+	if before == nil {
+		return err
 	}
+	return fmt.Errorf("%w; %w", before, err)
 }
