@@ -18,8 +18,8 @@ const (
 	Sources
 )
 
-// Supervisor makes sandboxes and watches them. Nothing it does can block; it is used by one goroutine at a time, and
-// forked from by one thread only (see [forked.Forker]).
+// Supervisor makes sandboxes and watches them. It waits for nothing but the end of a process that it has killed; it is
+// used by one goroutine at a time, and forked from by one thread only (see [forked.Forker]).
 type Supervisor struct {
 	epoll  int
 	forker *forked.Forker
