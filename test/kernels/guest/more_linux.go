@@ -109,7 +109,7 @@ func callerKilled() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	seen := await(func() bool { return len(holding(m)) >= 4 })
+	seen := errors.Join(await(func() bool { return len(holding(m)) >= 4 }), visible())
 	if err := cmd.Process.Kill(); err != nil {
 		return err
 	}
@@ -207,6 +207,15 @@ func groupsBelow() string {
 		}
 	}
 	return top
+}
+
+// visible is the control of nothingLeft: of a sandbox that runs its cgroup and its processes are seen.
+func visible() error {
+	now, err := look()
+	if err == nil && (len(now.groups) == 0 || len(now.programs) == 0) {
+		err = fmt.Errorf("control: cgroups %q, processes %q", now.groups, now.programs)
+	}
+	return err
 }
 
 // nothingLeft wants no mount that was not there before the calls, and no cgroup or process of a sandbox. Directories are
