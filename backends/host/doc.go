@@ -13,8 +13,9 @@
 //
 // Limits are rlimits (setrlimit(2)): of CPU time, address space, open files and the size of a file, each for one process
 // and not for the tree. One that cannot be set refuses the call; one above the caller's own hard limit is lowered to that.
-// The environment is PATH, HOME, LANG and TMPDIR of the caller and what the profile and the call name; it is used by the
-// program alone, so a loader's variable in it (LD_PRELOAD) changes nothing of the supervisor or the wrapper.
+// The environment is PATH, HOME, LANG and TMPDIR of the caller (on Windows a few more, see [Inherited]) and what the
+// profile and the call name; it is used by the program alone, so a loader's variable in it (LD_PRELOAD) changes nothing
+// of the supervisor or the wrapper.
 //
 // # What it does not protect
 //

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -49,7 +50,7 @@ func reason(g sandbox.Guarantee, instead string) string {
 	case sandbox.LimitOutput:
 		return "the output is cut by a process that the program can tamper with"
 	case sandbox.EnvFiltered:
-		return "PATH, HOME, LANG and TMPDIR are the caller's, and the caller's own environment can be read from its process"
+		return strings.Join(Inherited(), ", ") + " are the caller's, and the caller's own environment can be read from its process"
 	case sandbox.LifeNoSurvivors:
 		return survivors
 	case sandbox.PrivNonroot, sandbox.PrivNoCapabilities, sandbox.PrivNoNewPrivileges:

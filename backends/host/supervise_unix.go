@@ -90,7 +90,8 @@ func (s *supervisor) run() error {
 	return nil
 }
 
-// start starts the process that becomes the program, and returns when it is the program or says why not.
+// start starts the process that becomes the program, and returns when it is the program or says why not. With an error
+// there is no such process.
 func (s *supervisor) start() (*fault, error) {
 	j, err := json.Marshal(s.job)
 	if err != nil {
@@ -126,23 +127,23 @@ func (s *supervisor) start() (*fault, error) {
 	s.tell(news{Group: s.pid})
 	_, _ = toJobs.Write(j) // who reads no job says so, or does not become the program
 	toJobs.Close()
-	return readFault(faults)
+	return readFault(faults), nil
 }
 
-// readFault waits for the program's start.
-func readFault(faults io.Reader) (*fault, error) {
+// readFault waits for the program's start, and returns why there was none.
+func readFault(faults io.Reader) *fault {
 	said, err := io.ReadAll(faults)
-	if err != nil {
-		return nil, setup("wait for the program's start", err)
-	}
-	if len(bytes.TrimSpace(said)) == 0 {
-		return nil, nil
+	if err == nil && len(bytes.TrimSpace(said)) == 0 {
+		return nil
 	}
 	var f fault
-	if err := json.Unmarshal(said, &f); err != nil {
-		return nil, setup("wait for the program's start", err)
+	if err == nil {
+		err = json.Unmarshal(said, &f)
 	}
-	return &f, nil
+	if err != nil {
+		return newFault(setup("wait for the program's start", err))
+	}
+	return &f
 }
 
 // reap takes the status of every child, adopted ones too, until there is none.
