@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"strconv"
 
@@ -24,7 +25,7 @@ func sameKernel(hostname, kernel string) bool {
 func hostID() string {
 	machine, err := os.ReadFile("/etc/machine-id")
 	if err != nil {
-		machine = nil // the boot id tells machines apart too
+		machine = []byte(bootID()) // it tells machines apart too; what an earlier boot left is then nobody's
 	}
 	name, _ := os.Hostname()
 	ns, _ := os.Readlink("/proc/self/ns/pid")
@@ -41,16 +42,16 @@ func bootID() string {
 	return string(bytes.TrimSpace(id))
 }
 
-// startTime is when a process was started, in the kernel's ticks since the boot; "" when there is no such process
-// (proc_pid_stat(5), field 22).
-func startTime(pid int) string {
+// startTime is when a process was started, in the kernel's ticks since the boot (proc_pid_stat(5), field 22); "" when there
+// is no such process. What /proc does not show may be there all the same (proc(5), hidepid): it is then not known.
+func startTime(pid int) (start string, known bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return ""
+		return "", errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 	}
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 20 {
-		return ""
+		return "", false
 	}
-	return string(fields[19])
+	return string(fields[19]), true
 }

@@ -3,4 +3,4 @@
 package docker
 
 // startTime is unknown here, so nothing is ever taken for an orphan.
-func startTime(int) string { return "" }
+func startTime(int) (start string, known bool) { return "", false }

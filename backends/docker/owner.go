@@ -30,7 +30,8 @@ type owner struct {
 
 func newOwner() owner {
 	pid := os.Getpid()
-	return owner{host: hostID(), boot: bootID(), pid: pid, start: startTime(pid), instance: strings.ToLower(rand.Text()[:12])}
+	start, _ := startTime(pid) // "" on systems that do not tell
+	return owner{host: hostID(), boot: bootID(), pid: pid, start: start, instance: strings.ToLower(rand.Text()[:12])}
 }
 
 func (o owner) labels() []string {
@@ -51,7 +52,11 @@ func (o owner) dead(label string) bool {
 	if err != nil || pid <= 0 || parts[2] == "" {
 		return false
 	}
-	return parts[0] != o.boot || startTime(pid) != parts[2]
+	if parts[0] != o.boot {
+		return parts[0] != "" && o.boot != ""
+	}
+	start, known := startTime(pid)
+	return known && start != parts[2]
 }
 
 // sweepTimeout bounds the whole sweep.

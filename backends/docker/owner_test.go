@@ -28,6 +28,12 @@ func TestOwnerDead(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run", "^$")
 	require.NoError(t, child.Run())
 	assert.True(t, o.dead(o.boot+"/"+strconv.Itoa(child.Process.Pid)+"/99"))
+	if o.boot != "" {
+		assert.False(t, o.dead("/"+strconv.Itoa(child.Process.Pid)+"/99"), "its caller could not tell the boot")
+		unread := o
+		unread.boot = ""
+		assert.False(t, unread.dead(own), "this caller cannot")
+	}
 	for _, unclear := range []string{"", "x", "a/b", o.boot + "/x/1", o.boot + "/-1/1", o.boot + "/0/1", o.boot + "/1/", "a/b/c/d"} {
 		assert.False(t, o.dead(unclear), "%q", unclear)
 	}
