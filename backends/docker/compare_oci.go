@@ -106,13 +106,16 @@ func (c container) compareBundle(b *bundle) error {
 	d.check(b.Spec.Root.Readonly, sandbox.FSReadonlyRoot, "the root can be written")
 	d.check(len(l.Sysctl) == 0, sandbox.ProcIsolated, "it changes sysctls: %v", l.Sysctl)
 	d.check(c.profile.Runtime == "" || strings.Contains(b.Runtime.Name, c.profile.Runtime), sandbox.ProcIsolated, "the runtime is %q", b.Runtime.Name)
-	c.compareOCINamespaces(d, l)
+	c.compareOCINamespaces(d, b)
 	c.compareOCIMounts(d, b.Spec.Mounts)
 	c.compareOCILimits(d, b)
 	return d.err()
 }
 
-func (c container) compareOCINamespaces(d *differences, l *ociLinux) {
+func (c container) compareOCINamespaces(d *differences, b *bundle) {
+	// What nerdctl connects a container to, its own network namespace does not tell: the hook that does it reads this label.
+	networks, l := b.Labels["nerdctl/networks"], &b.Spec.Linux
+	d.check(networks == fmt.Sprintf("[%q]", c.profile.Network), sandbox.NetNone, "the networks are %s, not %q", networks, c.profile.Network)
 	own := map[string]bool{}
 	for _, n := range l.Namespaces {
 		own[n.Type] = n.Path == ""

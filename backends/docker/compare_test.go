@@ -39,6 +39,22 @@ func TestCompareOCIMounts(t *testing.T) {
 	}
 }
 
+// A network namespace of its own says nothing about what it is connected to.
+func TestCompareOCINetworks(t *testing.T) {
+	c := container{dialect: dialectNerdctl, profile: sandbox.ContainerProfile{}.WithDefaults()}
+	for networks, refused := range map[string]bool{`["none"]`: false, `["bridge"]`: true, `["none","bridge"]`: true, `["host"]`: true, "": true} {
+		b := &bundle{Labels: map[string]string{"nerdctl/networks": networks}}
+		for _, name := range []string{"pid", "ipc", "uts", "mount", "network", "cgroup"} {
+			b.Spec.Linux.Namespaces = append(b.Spec.Linux.Namespaces, struct{ Type, Path string }{Type: name})
+		}
+		b.Spec.Linux.MaskedPaths, b.Spec.Linux.ReadonlyPaths = []string{"/proc/kcore", "/proc/keys"}, []string{"/proc/sys"}
+		d := &differences{}
+		c.compareOCINamespaces(d, b)
+		assert.Equal(t, refused, len(d.list) == 1 && d.list[0].guarantee == sandbox.NetNone, "%s: %+v", networks, d.list)
+		assert.Equal(t, refused, d.err() != nil, networks)
+	}
+}
+
 // Where the engine's mount option is what forbids execution, a mount without it is another than was asked for.
 func TestComparePodmanNoexec(t *testing.T) {
 	c := goldenContainer(dialectPodman)
