@@ -67,7 +67,7 @@ func collect(dir string, limits ArtifactLimits) (found []Artifact, omitted []str
 	}
 	defer root.Close()
 	c := collector{root: root, left: limits.withDefaults()}
-	err = fs.WalkDir(tree{root, maxWalk}, ".", c.visit)
+	err = walker{most: maxWalk, depth: maxDepth, visit: c.visit}.walk(root, ".", nil)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, nil, fmt.Errorf("read the output directory: %w", err)
 	}
@@ -90,11 +90,10 @@ func (c *collector) visit(name string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil && name == ".":
 		return err
+	case errors.Is(err, errTooDeep):
+		c.omit(name, err.Error())
 	case err != nil: // the program may leave a directory that cannot be read
 		c.omit(name, "it cannot be read")
-	case d.IsDir() && strings.Count(name, "/") >= maxDepth:
-		c.omit(name, "it is too deep")
-		return fs.SkipDir
 	case d.IsDir():
 	case !d.Type().IsRegular():
 		c.omit(name, errNotRegular.Error())

@@ -96,6 +96,39 @@ func TestArtifactsHostile(t *testing.T) {
 	assert.Contains(t, r.Text(), "not returned: pipe: it is no regular file\n")
 }
 
+// Directories nested deeper than this process may have files open are no leftover.
+func TestArtifactsDeep(t *testing.T) {
+	control := realTemp(t)
+	var old syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	limit := old
+	limit.Cur = 256
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	defer func() { assert.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old)) }()
+	nest(t, control, 1000)
+	require.ErrorIs(t, os.RemoveAll(control), syscall.EMFILE, "it is too deep to be removed level by level")
+	r := leave(t, tools.ArtifactLimits{}, func(dir string) { nest(t, dir, 1000) })
+	assert.Empty(t, r.Artifacts)
+	require.Len(t, r.Omitted, 1)
+	assert.Contains(t, r.Omitted[0], ": it is too deep")
+}
+
+// nest makes n directories inside one another, and one in the last that nobody can read.
+func nest(t *testing.T, dir string, n int) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	for range n {
+		require.NoError(t, root.Mkdir("d", 0o700))
+		sub, err := root.OpenRoot("d")
+		require.NoError(t, err)
+		require.NoError(t, root.Close())
+		root = sub
+	}
+	require.NoError(t, root.Mkdir("closed", 0))
+	require.NoError(t, root.Close())
+}
+
 func TestArtifactLimits(t *testing.T) {
 	r := leave(t, tools.ArtifactLimits{Files: 3, FileBytes: 10, TotalBytes: 25}, func(dir string) {
 		put(t, dir, "a", strings.Repeat("x", 10))

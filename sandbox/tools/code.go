@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (
 // inside returns where the program finds the code and its output directory.
 func (p Place) inside(s *stage) (code, output string) {
 	if p.OnHost {
-		return joinHost(s.codeDir(), s.code), s.outputDir()
+		return filepath.Join(s.codeDir(), s.code), s.outputDir()
 	}
 	return codeTarget + "/" + s.code, outputTarget
 }

@@ -134,7 +134,7 @@ type Listing struct {
 	Path string `json:"path"`
 	// Entries are the names, sorted.
 	Entries []FileEntry `json:"entries"`
-	// Truncated says that there are more than MaxListed.
+	// Truncated says that there are more than MaxListed, or directories too deep to go into.
 	Truncated bool `json:"truncated"`
 }
 
@@ -179,9 +179,9 @@ func (t Tools) ListFiles(ctx context.Context, a ListArgs) (Listing, error) {
 	}
 	defer dir.Close()
 	l := Listing{Path: a.Path, Entries: []FileEntry{}}
-	err = fs.WalkDir(tree{dir, maxWalk}, ".", func(name string, d fs.DirEntry, err error) error {
+	err = walker{most: maxWalk, depth: maxDepth, visit: func(name string, d fs.DirEntry, err error) error {
 		return l.visit(a.Recursive, name, d, err)
-	})
+	}}.walk(dir, ".", nil)
 	if err != nil && !errors.Is(err, errEnough) {
 		return Listing{}, s.fault(NameListFiles, err)
 	}
@@ -190,13 +190,15 @@ func (t Tools) ListFiles(ctx context.Context, a ListArgs) (Listing, error) {
 }
 
 func (l *Listing) visit(recursive bool, name string, d fs.DirEntry, err error) error {
-	if name == "." || err != nil {
-		if name == "." {
-			return err
-		}
+	switch {
+	case name == ".":
+		return err
+	case errors.Is(err, errTooDeep):
+		l.Truncated = true
+		return nil
+	case err != nil:
 		return nil // a directory that cannot be read is listed, and what is in it is not
-	}
-	if len(l.Entries) == MaxListed {
+	case len(l.Entries) == MaxListed:
 		l.Truncated = true
 		return errEnough
 	}

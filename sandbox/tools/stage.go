@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -85,19 +87,56 @@ func (s *stage) mounts(output bool) []sandbox.Mount {
 
 // remove removes everything, also below directories that the program made unreadable.
 func (s *stage) remove() error {
-	err := os.RemoveAll(s.dir)
-	if err == nil {
-		return nil
-	}
-	// No process of the call is left that could change a directory into a link meanwhile.
-	walkErr := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	if err = os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("remove the call's directory: %w", errors.Join(err, walkErr))
+	flatErr := flatten(s.dir, []string{filepath.Base(s.codeDir()), filepath.Base(s.outputDir())})
+	if err := os.RemoveAll(s.dir); err != nil {
+		return fmt.Errorf("remove the call's directory: %w", errors.Join(err, flatErr))
 	}
 	return nil
+}
+
+// flatten empties directories of dir and removes them. [os.RemoveAll] has a file open for every level, and a program can
+// nest its directories deeper than a process may have files; so each one is moved to the top before it is emptied.
+func flatten(dir string, todo []string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range todo {
+		if err := root.Chmod(name, 0o700); err != nil {
+			return err
+		}
+	}
+	for moved := 0; len(todo) > 0; {
+		entries, err := readDir(root, todo[0], 1024)
+		if err == nil && len(entries) == 0 {
+			err, todo = root.Remove(todo[0]), todo[1:]
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			top := "d" + strconv.Itoa(moved)
+			if err := takeOut(root, path.Join(todo[0], e.Name()), top, e.IsDir()); err != nil {
+				return err
+			}
+			if e.IsDir() {
+				moved++
+				todo = append(todo, top)
+			}
+		}
+	}
+	return nil
+}
+
+// takeOut removes a name, or moves a directory to another one.
+func takeOut(root *os.Root, name, top string, isDir bool) error {
+	if !isDir {
+		return root.Remove(name)
+	}
+	// To move a directory is to write into it.
+	if err := root.Chmod(name, 0o700); err != nil {
+		return err
+	}
+	return root.Rename(name, top)
 }

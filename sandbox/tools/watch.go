@@ -13,8 +13,11 @@ import (
 // watchEvery is how often an output directory is measured.
 const watchEvery = 200 * time.Millisecond
 
-// maxWatched is how many names an output directory may have.
-const maxWatched = 20000
+// maxWatched is how many names an output directory may have, and maxWatchedDepth how deep its directories may be.
+const (
+	maxWatched      = 20000
+	maxWatchedDepth = 64
+)
 
 // defaultDisk is how many bytes a call may have in its output directory.
 const defaultDisk = 256 << 20
@@ -41,7 +44,7 @@ func watched(ctx context.Context, dir string, limits ArtifactLimits) (context.Co
 				return
 			case <-tick.C:
 			}
-			if err := measure(dir, cmp.Or(limits.DiskBytes, defaultDisk)); err != nil {
+			if err := measure(ctx, dir, cmp.Or(limits.DiskBytes, defaultDisk)); err != nil {
 				cancel(err)
 				return
 			}
@@ -58,9 +61,9 @@ func watched(ctx context.Context, dir string, limits ArtifactLimits) (context.Co
 	}
 }
 
-// measure returns an error when dir holds more than it may. What changes while it looks is left to the next look; an
-// error of the looking itself counts as too much, since then nothing is known.
-func measure(dir string, limit int64) error {
+// measure returns an error when dir holds more than it may, or ctx has ended. What is gone while it looks is left to the
+// next look; any other error of the looking counts as too much, since then nothing is known.
+func measure(ctx context.Context, dir string, limit int64) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return &fullError{why: err.Error()}
@@ -68,12 +71,12 @@ func measure(dir string, limit int64) error {
 	defer root.Close()
 	var total int64
 	names := 0
-	err = fs.WalkDir(tree{root, maxWatched}, ".", func(_ string, d fs.DirEntry, err error) error {
+	visit := func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return unseen(d, err)
+		}
 		if names++; names > maxWatched {
 			return &fullError{why: fmt.Sprintf("more than %d names", maxWatched)}
-		}
-		if err != nil {
-			return nil // a directory that is gone or closed
 		}
 		if info, err := d.Info(); err == nil && d.Type().IsRegular() {
 			total += info.Size()
@@ -81,7 +84,24 @@ func measure(dir string, limit int64) error {
 		if total > limit {
 			return &fullError{why: fmt.Sprintf("more than %d MB", limit>>20)}
 		}
+		return ctx.Err()
+	}
+	return walker{most: maxWatched, depth: maxWatchedDepth, visit: visit}.walk(root, ".", nil)
+}
+
+// unseen is what a directory that could not be looked into means. One that is gone, or that nobody can enter, takes
+// nothing more; one that the program can enter and nobody read would hide what is written there.
+func unseen(d fs.DirEntry, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	})
-	return err
+	}
+	if d != nil {
+		if info, infoErr := d.Info(); infoErr == nil && info.Mode().Perm()&0o111 == 0 {
+			return nil
+		}
+	}
+	if errors.Is(err, errTooDeep) {
+		return &fullError{why: fmt.Sprintf("directories nested deeper than %d", maxWatchedDepth)}
+	}
+	return &fullError{why: "a directory in it cannot be read"}
 }
