@@ -218,7 +218,7 @@ const dnAccess = 1
 
 func TestRefusedFileCommands(t *testing.T) {
 	var attempts []attempt
-	for what, command := range map[string]uintptr{"F_NOTIFY": unix.F_NOTIFY, "F_SETLEASE": unix.F_SETLEASE} {
+	for what, command := range map[string]uintptr{"F_NOTIFY": unix.F_NOTIFY, "F_SETLEASE": unix.F_SETLEASE, "F_SETDELEG": unix.F_SETDELEG} {
 		attempts = append(attempts, call(t, what, "fcntl", bad, command, dnAccess), call(t, what+", dirty", "fcntl", bad, high|command))
 	}
 	assertRefused(t, attempts, same(len(attempts), unix.EINVAL))

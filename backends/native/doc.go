@@ -26,8 +26,8 @@
 //
 // # What it does not protect
 //
-// All sandboxes share the host's kernel; an exploit of it escapes. Inodes of shared read-only mounts carry locks, leases
-// and access times from one sandbox to another, and the page cache, /proc/stat, the load average, memory bandwidth and
+// All sandboxes share the host's kernel; an exploit of it escapes. Inodes of shared read-only mounts carry locks and
+// access times from one sandbox to another, and the page cache, /proc/stat, the load average, memory bandwidth and
 // time tell about neighbours. What the operator mounts is given away, sockets in it included below Landlock version 9
 // (guarantee ipc.no-host-sockets). An ordinary user's sandboxes share its uid with its other processes, keep its
 // supplementary groups on what is mounted, and can execute a memfd, since only root may switch that off.
