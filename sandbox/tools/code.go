@@ -155,10 +155,10 @@ func missingProgram(program string, err error) error {
 	}
 }
 
-// Prepare does ahead what calls must not spend their time on: it prepares the images of run_code's languages and of the
-// builtins, each once. Tools that the Chooser refuses are left out; everything else that fails is in the error.
+// Prepare does ahead what calls must not spend their time on: it prepares the images of run_code's languages, of the
+// builtins and of agents' own tools, each once. Tools that the Chooser refuses are left out; everything else that fails is in the error.
 func (t Tools) Prepare(ctx context.Context) error {
-	requests := []Request{{Tool: NameShellExec}}
+	requests := []Request{{Tool: NameShellExec}, {Tool: NamePythonFile}}
 	for _, l := range Languages() {
 		requests = append(requests, Request{Tool: NameRunCode, Language: l})
 	}

@@ -2,6 +2,9 @@
 // python_eval, install_library, write_file, read_file, list_files and download_file. Each has typed arguments, fixed
 // defaults and caps, and a typed result with the text that a model reads.
 //
+// Agents and plugins bring tools of their own, in Python: a function in a file, source in a manifest, a plugin's handler.
+// [Tools.PythonFile], [Tools.Inline] and [Tools.Plugin] call them, with JSON in and what the function returns out.
+//
 // Every call passes one chokepoint: it asks a [Chooser] where it may run, checks the answer, and runs there or nowhere.
 // The package decides nothing itself and knows no backend; nothing in it starts a program but through
 // [sandbox.Backend].
@@ -13,6 +16,7 @@
 //
 // A sandboxed call is as confined as its backend's report says. write_file, read_file, list_files and download_file work
 // in the caller's own process, with its rights: [Tools].Roots contains them, no sandbox does. What a tool writes into
-// the workspace stays there for the next call, and whatever reads it later should not trust it. The text of a result is
+// the workspace stays there for the next call, and whatever reads it later should not trust it. A tool sees the whole
+// directory that its file lies in, or its plugin's, and the values of the variables that its agent names. The text of a result is
 // a program's output; it can hold anything, instructions to a model among it.
 package tools

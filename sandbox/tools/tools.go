@@ -25,6 +25,17 @@ const (
 	NameListFiles      Name = "list_files"
 )
 
+// The ways of an agent's and a plugin's own tools, which a model calls by names of their own; see [Tools.PythonFile],
+// [Tools.Inline] and [Tools.Plugin].
+const (
+	NamePythonFile Name = "python_file"
+	NameInline     Name = "inline"
+	NamePlugin     Name = "plugin"
+)
+
+// ownTool reports whether n is the way of an agent's or a plugin's own tool.
+func (n Name) ownTool() bool { return n == NamePythonFile || n == NameInline || n == NamePlugin }
+
 // inProcess reports whether the tool runs no program.
 func (n Name) inProcess() bool {
 	return n == NameWriteFile || n == NameDownloadFile || n == NameReadFile || n == NameListFiles
@@ -62,6 +73,9 @@ type Place struct {
 	MaxTimeout time.Duration
 	// OnHost says that Backend shows the host's own files and no mounts, so that paths are the host's.
 	OnHost bool
+	// Python is the host's interpreter for an agent's and a plugin's own tools when OnHost is set: a name or a path. ""
+	// is python3. In a sandbox the interpreter is the image's, or the first of Profile.Interpreters.
+	Python string
 }
 
 // Chooser decides where a call runs.
@@ -89,6 +103,8 @@ type Tools struct {
 	Artifacts ArtifactLimits
 	// Download bounds download_file.
 	Download DownloadRules
+	// Python is what holds for the agent's and plugins' own tools.
+	Python PythonRules
 }
 
 // Final reports whether trying again cannot help: the call was refused, cannot be meant, has nowhere to run, or its
@@ -108,7 +124,7 @@ func Final(err error) bool {
 func (t Tools) enter(ctx context.Context, r Request) (Place, error) {
 	r.Agent = t.Agent
 	p, err := t.choose(ctx, r)
-	if err != nil && r.Tool != NameRunCode {
+	if err != nil && r.Tool != NameRunCode && !r.Tool.ownTool() {
 		err = refusedTool(r.Tool, err)
 	}
 	return p, err
@@ -147,7 +163,8 @@ func (p Place) ready(ctx context.Context, r Request) error {
 	return err
 }
 
-// narrow checks that a place keeps what the request needs, and takes away what it did not ask for.
+// narrow checks that a place keeps what the request needs, and takes away what it did not ask for. The network of an
+// agent's own tools is the operator's word alone.
 func (p Place) narrow(r Request) (Place, error) {
 	switch {
 	case p.Backend == nil:
@@ -164,7 +181,7 @@ func (p Place) narrow(r Request) (Place, error) {
 			Fix: "leave network out, or let the operator grant one",
 		}
 	}
-	if !r.Network {
+	if !r.Network && !r.Tool.ownTool() {
 		p.Profile.Network = sandbox.NetworkNone
 	}
 	return p, nil

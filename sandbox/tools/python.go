@@ -1,0 +1,247 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	_ "embed" // bootstrap
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// MaxToolTimeout is the longest time that an agent's or a plugin's own tool can ask for.
+const MaxToolTimeout = 24 * time.Hour
+
+// ToolTarget is where an agent's or a plugin's own tool finds its directory, read-only.
+const ToolTarget = "/tool"
+
+// bootstrap is what calls a tool's function.
+//
+//go:embed bootstrap.py
+var bootstrap string
+
+// PythonRules are the operator's and the agent's words about the agent's and plugins' own tools. The zero value restricts
+// no file and hands on no variable.
+type PythonRules struct {
+	// AllowedDirs are the directories of the host that the file of a PythonFile has to lie below, links followed. Empty
+	// means anywhere.
+	AllowedDirs []string
+	// Env names the variables of this process that the tools get. One that is not set, or that no variable can be called,
+	// is left out; so are PATH, HOME and TMPDIR in a sandbox, which has its own.
+	Env []string
+	// LookupEnv finds a variable's value. nil means [os.LookupEnv].
+	LookupEnv func(name string) (value string, ok bool)
+}
+
+// PythonCall is what the calls of an agent's and a plugin's own tools have in common.
+type PythonCall struct {
+	// Name is the tool's name, for messages.
+	Name string
+	// Arguments are a JSON object. nil is an empty one.
+	Arguments json.RawMessage
+	// Timeout is the tool's own limit. 0 and less mean the place's, more than 24 hours means 24 hours.
+	Timeout time.Duration
+	// Isolation is "" or IsolationSandbox.
+	Isolation string
+	// Progress receives each progress line as it comes; see [Progress]. nil drops them.
+	Progress func(Progress)
+	// Log receives each line of the standard error stream as it comes, without its end. One longer than 64 KiB comes in
+	// parts. It may be called at the same time as Progress, and is not called after the tool's end unless the call was
+	// killed while it had not returned. nil drops them.
+	Log func(line string)
+}
+
+// FileArgs are a call of a tool that is a function in a file.
+type FileArgs struct {
+	PythonCall
+	// File is the file: absolute, below the home directory as "~/", or relative to Base.
+	File string
+	// Base is the absolute path of the directory that a relative File belongs to: that of the agent's manifest.
+	Base string
+	// Function is the function. "" means the tool's name.
+	Function string
+}
+
+// InlineArgs are a call of a tool whose source is in the agent's manifest or in a flow.
+type InlineArgs struct {
+	PythonCall
+	// Code is the source, of any size up to [MaxCode].
+	Code string
+	// Function is a function of it, which gets the arguments as one dictionary. "" means that Code is a whole program, which
+	// reads the arguments from its standard input and whose standard output is the result.
+	Function string
+}
+
+// PluginArgs are a call of a plugin's tool.
+type PluginArgs struct {
+	PythonCall
+	// Dir is the absolute path of the plugin's directory.
+	Dir string
+	// Handler is "python:FILE::FUNCTION". The file is relative to Dir, or an absolute path below it.
+	Handler string
+}
+
+// PythonFile calls a function of a file, with the arguments by their names. The file's directory is at ToolTarget,
+// read-only; modules and data beside the file are found there.
+//
+// The result is what the function returns: a string as it is, anything else as JSON. What it prints is log.
+func (t Tools) PythonFile(ctx context.Context, a FileArgs) (PythonResult, error) {
+	r := pythonRun{kind: NamePythonFile, call: a.PythonCall, function: cmp.Or(a.Function, a.Name)}
+	return t.runPython(ctx, r, func() (source, error) { return t.findFile(a) })
+}
+
+// Inline runs source that is no file.
+func (t Tools) Inline(ctx context.Context, a InlineArgs) (PythonResult, error) {
+	r := pythonRun{kind: NameInline, call: a.PythonCall, function: a.Function, program: a.Function == ""}
+	return t.runPython(ctx, r, func() (source, error) { return source{code: a.Code}, checkCode(a.Code) })
+}
+
+// Plugin calls a function of a file of a plugin, as [Tools.PythonFile] does. The plugin's directory is at ToolTarget, and no
+// file outside of it is called.
+func (t Tools) Plugin(ctx context.Context, a PluginArgs) (PythonResult, error) {
+	r := pythonRun{kind: NamePlugin, call: a.PythonCall}
+	file, function, err := parseHandler(a.Handler)
+	if err != nil {
+		return PythonResult{}, r.failed(err)
+	}
+	r.function = function
+	return t.runPython(ctx, r, func() (source, error) { return findPlugin(a.Dir, file) })
+}
+
+// pythonRun is one call of a tool.
+type pythonRun struct {
+	kind     Name
+	call     PythonCall
+	function string
+	// program says that there is no function to call.
+	program bool
+}
+
+// source is what is run: a file in a directory of the host, or code.
+type source struct {
+	dir, file string
+	code      string
+}
+
+// failed names the tool in an error and leaves it what it is.
+func (r pythonRun) failed(err error) error {
+	word := "tool "
+	if r.kind == NamePlugin {
+		word = "plugin tool "
+	}
+	return &toolError{what: word + quoted(r.call.Name), cause: err}
+}
+
+type toolError struct {
+	what  string
+	cause error
+}
+
+func (e *toolError) Error() string { return e.what + ": " + e.cause.Error() }
+func (e *toolError) Unwrap() error { return e.cause }
+
+var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+
+// check refuses what no place could run.
+func (r pythonRun) check() error {
+	if !r.program && !identifier.MatchString(r.function) {
+		return sandbox.Invalid("function", "%s is no name of a function", quoted(r.function))
+	}
+	return checkObject(r.call.Arguments)
+}
+
+func (t Tools) runPython(ctx context.Context, r pythonRun, find func() (source, error)) (PythonResult, error) {
+	if err := r.check(); err != nil {
+		return PythonResult{}, r.failed(err)
+	}
+	p, err := t.enter(ctx, Request{Tool: r.kind, Isolation: r.call.Isolation})
+	if err != nil {
+		return PythonResult{}, r.failed(err)
+	}
+	s, err := find()
+	if err != nil {
+		return PythonResult{}, r.failed(err)
+	}
+	p.Profile.Limits.Wall = p.cap(r.call.Timeout, cmp.Or(p.Profile.Limits.Wall, sandbox.DefaultWall), MaxToolTimeout)
+	result, err := t.runSource(ctx, p, r, s)
+	if err != nil {
+		return PythonResult{}, r.failed(err)
+	}
+	return result, nil
+}
+
+// runSource runs what was found, under the place's profile.
+func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (result PythonResult, err error) {
+	shown := s
+	switch {
+	case s.dir == "":
+		stage, err := t.stageCode(p, s.code)
+		if err != nil {
+			return PythonResult{}, err
+		}
+		defer func() { err = errors.Join(err, stage.remove()) }()
+		shown = source{dir: stage.codeDir(), file: stage.code}
+		if !p.OnHost {
+			p.Profile.Binds, shown.dir = append(slices.Clone(p.Profile.Binds), stage.mounts(false)...), codeTarget
+		}
+	case !p.OnHost:
+		m := sandbox.Mount{Source: s.dir, Target: ToolTarget, Exec: true}
+		p.Profile.Binds, shown.dir = append(slices.Clone(p.Profile.Binds), m), ToolTarget
+	}
+	python := p.python()
+	taps := r.taps()
+	res, err := p.Backend.Run(ctx, p.Profile, sandbox.Command{
+		Argv: append([]string{python}, r.argv(p, shown)...), Env: t.pythonEnv(p), Timeout: p.Profile.Limits.Wall,
+		Stdin: strings.NewReader(cmp.Or(strings.TrimSpace(string(r.call.Arguments)), "{}")), Stdout: taps.stdout, Stderr: taps.stderr,
+	})
+	taps.flush()
+	if err != nil {
+		return PythonResult{}, missingProgram(python, err)
+	}
+	tidyStreams(&res)
+	return r.result(p, res), nil
+}
+
+// stageCode puts code where only this call's program finds it.
+func (t Tools) stageCode(p Place, code string) (*stage, error) {
+	user, err := sandbox.ParseUser(p.Profile.User)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newStage(t.TempDir, "main.py", code, user)
+	if err != nil {
+		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
+	}
+	return s, nil
+}
+
+// python is the interpreter: on the host the operator's; in a sandbox the image's, in place of which the operator's own
+// can only stand where the image is this machine.
+func (p Place) python() string {
+	switch {
+	case p.OnHost:
+		return cmp.Or(p.Python, "python3")
+	case len(p.Profile.Interpreters) > 0 && (p.Profile.Image == "" || p.Profile.Image == hostImage):
+		return p.Profile.Interpreters[0]
+	default:
+		return "python3"
+	}
+}
+
+// hostImage is this machine's own programs; see [sandbox.ContainerProfile].Image.
+const hostImage = "host"
+
+// argv is what the interpreter is told. The tool's own source is never in it.
+func (r pythonRun) argv(p Place, s source) []string {
+	file := p.join(s.dir, s.file)
+	if r.program {
+		return []string{file}
+	}
+	places := slices.Compact([]string{p.dirOf(file), s.dir})
+	return append([]string{"-c", bootstrap, string(r.kind), file, r.function}, places...)
+}
