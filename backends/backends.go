@@ -1,5 +1,14 @@
-// Package backends opens a backend by its name. The list is a value, not a registry filled at start-up: what is not in
-// it does not exist, and an unknown name is refused, never replaced by another.
+// Package backends is where a program that embeds this module gets its sandboxes. [Open] makes a [Runner] of an operator's
+// configuration: it chooses a backend once, opens it, says what an operator has to know, and hands out the tools.
+// [OpenBackend] opens one backend by its name, for a program that needs no configuration.
+//
+// Which backends there are is a value, not a registry filled at start-up: what is not in it does not exist, and an unknown
+// name is refused, never replaced by another.
+//
+// # What it does not protect
+//
+// Nothing here confines: the backends do, each as its report says. Where the configuration has calls run on the host, they
+// do, and the startup messages and checks say so.
 package backends
 
 import (
@@ -18,11 +27,11 @@ import (
 type Config struct {
 	// Native configures the native backend.
 	Native native.Config
-	// Docker configures the backend of container engines. Open sets its Binary.
+	// Docker configures the backend of container engines. OpenBackend sets its Binary.
 	Docker docker.Config
 }
 
-// Names returns the names that [Open] knows, besides "toolcell" and absolute paths.
+// Names returns the names that [OpenBackend] knows, besides "toolcell" and absolute paths.
 func Names() []string { return []string{native.Name, "docker", "podman", "nerdctl"} }
 
 // Default is the name that "" stands for. The operating system decides it, never what happens to be available: native on
@@ -34,10 +43,10 @@ func Default() string {
 	return docker.Name
 }
 
-// Open opens the backend of that name: "native", or "toolcell", which is the same; "docker", "podman" or "nerdctl", the
-// engine whose command has that name; or the absolute path of an engine's command. "" is [Default]. An unknown name is an
-// error of kind [sandbox.KindRefused].
-func Open(ctx context.Context, name string, c Config) (sandbox.Backend, error) {
+// OpenBackend opens the backend of that name: "native", or "toolcell", which is the same; "docker", "podman" or "nerdctl",
+// the engine whose command has that name; or the absolute path of an engine's command. "" is [Default]. An unknown name is
+// an error of kind [sandbox.KindRefused].
+func OpenBackend(ctx context.Context, name string, c Config) (sandbox.Backend, error) {
 	if name == "" {
 		name = Default()
 	}

@@ -26,7 +26,7 @@ type app struct {
 	lazy bool
 	// progress receives what an engine says while it fetches an image; nil for nobody.
 	progress io.Writer
-	open     func(context.Context, string, backends.Config) (sandbox.Backend, error)
+	open     backends.Opener
 }
 
 // run is the whole program: it runs the command line args and returns the exit status.
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(args) > 0 && args[0] == execSandboxName {
 		return int(execSandbox(args[1:], os.Environ(), stderr)) // before any signal is caught that is the command's
 	}
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: os.LookupEnv, open: backends.Open}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: os.LookupEnv, open: backends.OpenBackend}
 	return a.run(ctx, args)
 }
 

@@ -18,7 +18,7 @@ import (
 // A program that embeds toolcell: this is the README's example.
 func Example() {
 	ctx := context.Background()
-	backend, err := backends.Open(ctx, "native", backends.Config{})
+	backend, err := backends.OpenBackend(ctx, "native", backends.Config{})
 	if err != nil {
 		fmt.Println(err) // says what is missing on this machine, and the fix
 		return
@@ -57,7 +57,7 @@ func TestExample(t *testing.T) {
 // requireNative skips, or under TOOLCELL_TEST_REQUIRE=1 fails, where the native backend cannot enforce the profile.
 func requireNative(t *testing.T) {
 	t.Helper()
-	backend, err := backends.Open(t.Context(), "native", backends.Config{})
+	backend, err := backends.OpenBackend(t.Context(), "native", backends.Config{})
 	if err == nil {
 		_, err = backend.Ready(t.Context(), sandbox.ContainerProfile{})
 		require.NoError(t, backend.Close())

@@ -134,7 +134,7 @@ func TestParseExecSandbox(t *testing.T) {
 // Only a call of host.Open reaches the host: no name, no flag, no variable.
 func TestHostHasNoName(t *testing.T) {
 	for _, name := range []string{"host", "limits", "unsandboxed", "local", "process", "HOST"} {
-		_, err := backends.Open(context.Background(), name, backends.Config{})
+		_, err := backends.OpenBackend(context.Background(), name, backends.Config{})
 		require.ErrorIs(t, err, sandbox.ErrRefused, name)
 		assert.NotContains(t, backends.Names(), name)
 

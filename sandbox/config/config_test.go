@@ -96,7 +96,7 @@ func TestZeroConfigIsolates(t *testing.T) {
 	assert.False(t, c.Sandbox.Unsandboxed())
 	assert.Equal(t, config.Docker, c.Backend(), "an unknown system has no native backend")
 	assert.NotEqual(t, config.ToolsLimits, c.Sandbox.PythonTools)
-	assert.Equal(t, sandbox.ContainerProfile{}.WithDefaults(), c.ToolProfile(config.Docker))
+	assert.Equal(t, sandbox.ContainerProfile{Image: "python:3.12-slim"}.WithDefaults(), c.ToolProfile(config.Docker))
 }
 
 func TestGatewaysOwnFile(t *testing.T) {
@@ -118,7 +118,7 @@ func TestGatewaysOwnFile(t *testing.T) {
 	assert.Equal(t, 2*time.Minute, p.Limits.Wall)
 	assert.Equal(t, sandbox.NetworkNone, p.Network)
 	assert.NoError(t, p.Validate())
-	b := c.BuiltinProfile()
+	b := c.BuiltinProfile(c.Backend())
 	assert.Equal(t, config.WorkspaceTarget, b.Workdir)
 	assert.Equal(t, []sandbox.Mount{{Source: "/home/op/soulacy/data/sandbox", Target: "/workspace", Writable: true, Exec: true}}, b.Binds)
 	assert.NoError(t, b.Validate())
@@ -141,18 +141,41 @@ func TestEngineFile(t *testing.T) {
 		Mounts:  []string{"/srv/agent-data:/data:rw", "/srv/models:/models:ro"},
 		Require: []sandbox.Guarantee{sandbox.IPCNoHostSockets},
 	}, p)
-	b := c.BuiltinProfile()
+	b := c.BuiltinProfile(c.Backend())
 	require.NoError(t, b.Validate())
 	assert.Equal(t, sandbox.NetworkNone, b.Network, "the network is the Python tools'")
 	assert.Equal(t, 20*time.Second, b.Limits.Wall)
 	for language, image := range map[string]string{"python": "python:3.13", "node": "node:24", "bash": "bash:5.2", "rust": ""} {
-		r := c.RunCodeProfile(language)
+		r := c.RunCodeProfile(c.Backend(), language)
 		require.NoError(t, r.Validate())
 		assert.Equal(t, image, r.Image)
 		assert.Equal(t, 256, r.PIDs)
 		assert.Empty(t, r.Mounts)
 	}
 	assert.Equal(t, []string{"/srv/soulacy/data", "/srv/shared"}, c.Roots())
+}
+
+// An image that nobody wrote down is that of the backend which runs the call; one that somebody wrote stays.
+func TestImagesAreThoseOfTheBackend(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"":                                     {"host", "host", "host"},
+		"runtime: {sandbox: {binary: auto}}":   {"host", "host", "host"},
+		"runtime: {sandbox: {binary: docker}}": {"host", "host", "host"},
+		"runtime: {sandbox: {image: mine, run_code: {images: {node: mine}}}}\nexecutor: {docker_image: mine}": {"mine", "mine", "mine"},
+	} {
+		c := parse(t, text)
+		on := func(backend string) [3]string {
+			return [3]string{c.BuiltinProfile(backend).Image, c.RunCodeProfile(backend, "node").Image, c.ToolProfile(backend).Image}
+		}
+		assert.Equal(t, want, on(config.Native), text)
+		if want[0] == "host" {
+			want = [3]string{"python:3.12-slim", "node:22-alpine", "python:3.12-slim"}
+		}
+		assert.Equal(t, want, on(config.Podman), text)
+	}
+	byHand := config.Config{Executor: config.Executor{Image: "mine"}}
+	assert.Equal(t, "mine", byHand.ToolProfile(config.Native).Image)
+	assert.Empty(t, parse(t, "").BuiltinProfile("another").Image, "a backend that is not ours has its own")
 }
 
 // The host's interpreter goes into a native sandbox, and never into an image.

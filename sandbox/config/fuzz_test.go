@@ -41,7 +41,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, p := range []sandbox.ContainerProfile{
-			c.Profile(), c.BuiltinProfile(), c.ToolProfile(c.ToolBackend()), c.RunCodeProfile("python"), c.RunCodeProfile("node"), c.RunCodeProfile("bash"),
+			c.Profile(), c.BuiltinProfile(c.Backend()), c.ToolProfile(c.ToolBackend()),
+			c.RunCodeProfile(c.Backend(), "python"), c.RunCodeProfile(c.Backend(), "node"), c.RunCodeProfile(c.Backend(), "bash"),
 		} {
 			if len(p.Binds) == 0 { // a workspace may lie where no mount may be; the backend says so at the call
 				require.NoError(t, p.Validate())

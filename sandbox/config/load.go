@@ -216,24 +216,42 @@ func (c *Config) settle(d *decoder) {
 			c.Executor.Backend = ExecutionLocal
 		}
 	}
-	fill(&s.Image, s.Binary, "python:3.12-slim")
-	fill(&s.RunCode.Python, s.Binary, "python:3.12-slim")
-	fill(&s.RunCode.Node, s.Binary, "node:22-alpine")
-	fill(&s.RunCode.Bash, s.Binary, "bash:5")
-	fill(&c.Executor.Image, c.ToolBackend(), "python:3.12-slim")
+	fill(&s.Image, s.Binary, pythonImage)
+	fill(&s.RunCode.Python, s.Binary, pythonImage)
+	fill(&s.RunCode.Node, s.Binary, nodeImage)
+	fill(&s.RunCode.Bash, s.Binary, bashImage)
+	fill(&c.Executor.Image, c.ToolBackend(), pythonImage)
 }
 
-// fill writes an image's default: the host's own programs for native, a name for engines. What auto will choose is not
-// known yet.
+// The images that engines are asked for where nothing else is written.
+const (
+	pythonImage = "python:3.12-slim"
+	nodeImage   = "node:22-alpine"
+	bashImage   = "bash:5"
+)
+
+// fill writes an image's default.
 func fill(image *string, backend, engine string) {
-	switch {
-	case *image != "":
-	case backend == Native:
-		*image = "host"
-	case IsEngine(backend):
-		*image = engine
+	if *image == "" {
+		*image = defaultImage(backend, engine)
 	}
 }
+
+// defaultImage is the host's own programs for native and a name for engines. What auto will choose is not known yet, and
+// a backend of another name has its own.
+func defaultImage(backend, engine string) string {
+	switch {
+	case backend == Native:
+		return hostImage
+	case IsEngine(backend):
+		return engine
+	default:
+		return ""
+	}
+}
+
+// hostImage is the name of this machine's own programs.
+const hostImage = "host"
 
 // settleMode makes one answer of the new and the old way to say where builtins run.
 func (c *Config) settleMode(d *decoder) {

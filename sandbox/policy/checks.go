@@ -59,7 +59,7 @@ func (p Policy) check(r Request) doctor.Check {
 	if !d.isolated() {
 		c.Status, c.Remedy = doctor.Warn, remedy(r.Path)
 	}
-	if err := p.notReady(d); err != nil {
+	if err := p.notReady(r.Path, d); err != nil {
 		refused := refusedCheck(name, err)
 		refused.Mechanism = c.Mechanism + ", not ready"
 		return refused

@@ -13,12 +13,28 @@ type Policy struct {
 	config     *config.Config
 	selection  Selection
 	registered []string
+	answers    []Answer
 }
 
 // New returns the policy of a configuration and the choice made for it. registered names the backends that the program
 // has opened beside the chosen one; a call that insists on any other is refused.
 func New(c *config.Config, s Selection, registered ...string) Policy {
 	return Policy{config: c, selection: s, registered: slices.Clone(registered)}
+}
+
+// Answer is what a backend answered about the calls of one path.
+type Answer struct {
+	Path    Path
+	Backend string
+	// Err is why a call would be refused; nil when it would not.
+	Err error
+}
+
+// WithAnswers returns a copy of p whose messages and checks know these answers. They change no decision: a backend that
+// cannot run a call refuses it itself.
+func (p Policy) WithAnswers(answers ...Answer) Policy {
+	p.answers = slices.Clone(answers)
+	return p
 }
 
 // Selection is the choice that the policy was made with.

@@ -45,7 +45,7 @@ func ready(c *config.Config, registered ...string) policy.Policy {
 
 var (
 	commands    = []policy.Path{policy.ShellExec, policy.RunScript, policy.PythonEval, policy.InstallLibrary, policy.RunCode}
-	files       = []policy.Path{policy.WriteFile, policy.DownloadFile}
+	files       = []policy.Path{policy.WriteFile, policy.ReadFile, policy.ListFiles, policy.DownloadFile}
 	pythonTools = []policy.Path{policy.PythonFile, policy.Inline, policy.Plugin}
 )
 

@@ -66,7 +66,7 @@ func (p Policy) choiceMessages() []Message {
 func (p Policy) placeMessage(kind string, path Path) Message {
 	d, err := p.Decide(Request{Path: path})
 	if err == nil {
-		err = p.notReady(d)
+		err = p.notReady(path, d)
 	}
 	if err != nil {
 		return Message{slog.LevelWarn, kind + ": refused", []slog.Attr{slog.String("reason", err.Error())}}
@@ -85,17 +85,22 @@ func (p Policy) placeMessage(kind string, path Path) Message {
 	return Message{slog.LevelInfo, kind + ": isolated", append(attrs, slog.String("network", orNone(d.Network)))}
 }
 
-// notReady is why the backend of a decision would refuse its calls, as it answered at the start. What works in the
-// caller's process waits for the same backend, unless the operator needs none.
-func (p Policy) notReady(d Decision) error {
-	switch {
-	case d.Level == Sandboxed:
-		return p.selection.probeErr(d.Backend)
-	case d.Level == Contained && !p.config.Sandbox.Unsandboxed():
-		return p.selection.probeErr(p.selection.Backend)
-	default:
-		return nil
+// notReady is why the calls of a path would be refused by the backend of their decision, as it answered at the start. What
+// works in the caller's process waits for the chosen backend, unless the operator needs none.
+func (p Policy) notReady(path Path, d Decision) error {
+	backend := d.Backend
+	if d.Level == Contained {
+		if p.config.Sandbox.Unsandboxed() {
+			return nil
+		}
+		backend = p.selection.Backend
 	}
+	for _, a := range p.answers {
+		if a.Path == path && a.Backend == backend {
+			return a.Err
+		}
+	}
+	return p.selection.probeErr(backend)
 }
 
 func orNone(network string) string {

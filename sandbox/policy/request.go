@@ -18,6 +18,8 @@ const (
 	InstallLibrary Path = "install_library"
 	// The builtins that work in the caller's own process, contained in directories.
 	WriteFile    Path = "write_file"
+	ReadFile     Path = "read_file"
+	ListFiles    Path = "list_files"
 	DownloadFile Path = "download_file"
 	// RunCode is the run_code tool.
 	RunCode Path = "run_code"
@@ -29,7 +31,9 @@ const (
 
 // Paths returns every path, in the order of reports.
 func Paths() []Path {
-	return []Path{ShellExec, RunScript, PythonEval, InstallLibrary, WriteFile, DownloadFile, RunCode, PythonFile, Inline, Plugin}
+	return []Path{
+		ShellExec, RunScript, PythonEval, InstallLibrary, WriteFile, ReadFile, ListFiles, DownloadFile, RunCode, PythonFile, Inline, Plugin,
+	}
 }
 
 // Valid reports whether p is a path.
@@ -42,7 +46,9 @@ func (p Path) PythonTool() bool { return p == PythonFile || p == Inline || p == 
 func (p Path) Builtin() bool { return !p.PythonTool() && p != RunCode }
 
 // InProcess reports whether p works in the caller's own process.
-func (p Path) InProcess() bool { return p == WriteFile || p == DownloadFile }
+func (p Path) InProcess() bool {
+	return p == WriteFile || p == ReadFile || p == ListFiles || p == DownloadFile
+}
 
 // Request is one call as the policy sees it.
 type Request struct {

@@ -22,7 +22,7 @@ var cgroupBound = []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemor
 
 // open opens the backend.
 func open(t *testing.T, c native.Config) sandbox.Backend {
-	b, err := backends.Open(t.Context(), native.Name, backends.Config{Native: c})
+	b, err := backends.OpenBackend(t.Context(), native.Name, backends.Config{Native: c})
 	require.NoError(t, err)
 	return b
 }

@@ -110,7 +110,7 @@ func newHarness(t *testing.T, helper, spawner string) *harness {
 			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})
 		}
 	}
-	b, err := backends.Open(t.Context(), native.Name, backends.Config{Native: c})
+	b, err := backends.OpenBackend(t.Context(), native.Name, backends.Config{Native: c})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
 	h.b = b

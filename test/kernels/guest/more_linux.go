@@ -127,7 +127,7 @@ const parallel = 50
 
 // inParallel makes calls at once, as a gateway does: through the library, with one backend.
 func inParallel() error {
-	b, err := backends.Open(context.Background(), "native", backends.Config{})
+	b, err := backends.OpenBackend(context.Background(), "native", backends.Config{})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,128 @@
+package backends
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/soulacy/toolcell/backends/host"
+	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/policy"
+	"github.com/soulacy/toolcell/sandbox/tools"
+)
+
+// Runner is what a gateway runs its tools through: one choice of a backend, made at the start and kept. The zero value
+// refuses every call. It is safe for concurrent use.
+type Runner struct {
+	config    *config.Config
+	options   Options
+	policy    policy.Policy
+	workspace error // why builtins have none, though one is configured
+	backends  *slots
+	messages  []policy.Message
+}
+
+// Open makes the runner of a configuration. It chooses the backend (auto by asking each whether it is ready), opens it and
+// those that executor.backend and the agents insist on, makes the workspace, and logs what an operator has to know.
+//
+// A machine on which nothing isolates is no error: the runner then refuses what would have to be isolated, and its checks
+// and messages say why and what to do. An error means that the configuration cannot be meant.
+func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
+	if c == nil {
+		return nil, sandbox.Invalid("open", "no configuration")
+	}
+	if err := baseProfile(c, c.Backend()).Validate(); err != nil { // one that no file was read into
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	r := &Runner{config: c, options: o}
+	r.backends = &slots{open: r.openSlot}
+	b, selection := choose(ctx, c, o)
+	if selection.Backend != "" {
+		r.backends.put(slot{name: selection.Backend}, b, chosenErr(b, selection))
+	}
+	r.policy = policy.New(c, selection, r.exact(selection.Backend)...)
+	if dir := c.WorkspaceDir(); dir != "" && !o.Inspect {
+		r.workspace = tools.MakeWorkspace(dir)
+	}
+	if !o.Once {
+		r.policy = r.policy.WithAnswers(r.answers(ctx)...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open: %w", err), r.Close())
+	}
+	r.messages = r.policy.Messages()
+	if !o.Inspect {
+		for _, m := range r.messages {
+			m.Log(ctx, o.Logger)
+		}
+	}
+	return r, nil
+}
+
+// chosenErr is why the chosen backend is not there at all; one that is there and not ready refuses by itself.
+func chosenErr(b sandbox.Backend, s policy.Selection) error {
+	if b != nil {
+		return nil
+	}
+	for _, p := range s.Tried {
+		if p.Backend == s.Backend && p.Err != nil {
+			return p.Err
+		}
+	}
+	return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "open " + s.Backend, Cause: errors.New("it was not opened")}
+}
+
+// exact are the backends beside the chosen one that the operator or an agent insists on.
+func (r *Runner) exact(chosen string) []string {
+	words := []config.Execution{r.config.Executor.Backend}
+	for _, a := range r.options.Agents {
+		words = append(words, a.Backend)
+	}
+	var out []string
+	for _, w := range words {
+		if name := w.Exact(); name != "" && name != chosen {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// openSlot opens one of the runner's backends.
+func (r *Runner) openSlot(ctx context.Context, s slot) (sandbox.Backend, error) {
+	if s.mode != "" { // what it is, the messages say
+		b, err := host.Open(host.Config{Mode: s.mode, Program: r.options.Host})
+		if err != nil {
+			return nil, err // and not a nil *host.Backend in an interface
+		}
+		return b, nil
+	}
+	return r.options.open(ctx, s.name, r.options.backendConfig(r.config, s.imageUser))
+}
+
+// Policy is the policy that decides where calls run.
+func (r *Runner) Policy() policy.Policy { return r.policy }
+
+// Messages are what was logged at the start.
+func (r *Runner) Messages() []policy.Message { return r.messages }
+
+// Tools returns the tools of one agent. The zero Agent asks for nothing. A gateway keeps the value as long as the agent's
+// manifest stays the same.
+func (r *Runner) Tools(a config.Agent) tools.Tools {
+	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID}
+	if r.config != nil {
+		t.Workspace, t.Roots = r.config.WorkspaceDir(), r.config.Roots()
+	}
+	return t
+}
+
+// Prepare does ahead what calls must not spend their time on, such as fetching images.
+func (r *Runner) Prepare(ctx context.Context) error { return r.Tools(config.Agent{}).Prepare(ctx) }
+
+// Close ends what runs and gives everything back. Calls after it are refused.
+func (r *Runner) Close() error {
+	if r.backends == nil {
+		return nil
+	}
+	return r.backends.close()
+}
