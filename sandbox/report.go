@@ -16,7 +16,8 @@ type Enforcement struct {
 	Mechanism string `json:"mechanism"`
 	// Reason says why it is absent, or what the mechanism leaves out; "" when there is nothing to add.
 	Reason string `json:"reason"`
-	// Fix says what the operator can do about an absent one; "" when nothing helps.
+	// Fix says what the operator can do about an absent one, or about the calls that an enforced one refuses for the Reason;
+	// "" when nothing helps.
 	Fix string `json:"fix,omitempty"`
 	// Waived is whether the operator agreed to run without it. It never turns Enforced on.
 	Waived bool `json:"waived"`

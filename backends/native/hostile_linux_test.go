@@ -163,7 +163,15 @@ func TestOldMountAPI(t *testing.T) {
 			v.nothingLeft(t)
 			if uid != 0 {
 				assert.FileExists(t, mark)
+				continue
 			}
+			mounts := v.Report.Get(sandbox.PrivNonroot)
+			assert.Contains(t, mounts.Reason, "a call with a mount is refused: open_tree: ")
+			assert.Contains(t, mounts.Fix, "new mount API")
+			s.Early = nil
+			free := s.stage(t, 0)
+			require.Empty(t, free.Stage, "%+v", free)
+			assert.Empty(t, free.Report.Get(sandbox.PrivNonroot).Reason, "control")
 		}
 	}
 }

@@ -21,7 +21,8 @@ type Status string
 const (
 	// OK: it holds.
 	OK Status = "ok"
-	// Warn: it does not hold, and calls run all the same: it is a second lock, or the operator waived it.
+	// Warn: it does not hold, and calls run all the same: it is a second lock, or the operator waived it. Or it holds
+	// at the price of refusing some calls, which can be mended.
 	Warn Status = "warn"
 	// Fail: calls are refused because of it.
 	Fail Status = "fail"
@@ -89,6 +90,8 @@ func FromReport(r sandbox.Report, required []sandbox.Guarantee) []Check {
 		e := r.Get(g)
 		c := Check{Name: string(g), Guarantee: g, Status: OK, Mechanism: e.Mechanism, Detail: e.Reason, Remedy: e.Fix}
 		switch {
+		case e.Enforced && e.Fix != "":
+			c.Status = Warn
 		case e.Enforced:
 		case e.Waived:
 			c.Status = Warn

@@ -31,6 +31,15 @@ func without(r sandbox.Report, g sandbox.Guarantee, reason, fix string) sandbox.
 	return r
 }
 
+func mended(r sandbox.Report, g sandbox.Guarantee) sandbox.Report {
+	for i := range r {
+		if r[i].Guarantee == g {
+			r[i].Reason, r[i].Fix = "calls with mounts are refused", "mend it"
+		}
+	}
+	return r
+}
+
 func find(t *testing.T, checks []doctor.Check, name string) doctor.Check {
 	t.Helper()
 	for _, c := range checks {
@@ -60,6 +69,7 @@ func TestFromReport(t *testing.T) {
 			without(full(), sandbox.LimitCPU, "no cgroup", "").WithWaivers([]sandbox.Waiver{{Guarantee: sandbox.LimitCPU}}),
 			"limit.cpu", doctor.Warn, 0, 1,
 		},
+		{"one that holds has something to mend", mended(full(), sandbox.PrivNonroot), "priv.nonroot", doctor.Warn, 0, 1},
 		{"an empty report promises nothing", nil, "priv.nonroot", doctor.Fail, 1, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
