@@ -12,11 +12,11 @@ import (
 	"github.com/soulacy/toolcell/sandbox/tools"
 )
 
-// answers asks the backends about every path, as calls of no agent and of each known one take it.
-func (r *Runner) answers(ctx context.Context) []policy.Answer {
+// answers asks the backends about every path, as calls of no agent and of these agents take it.
+func (r *Runner) answers(ctx context.Context, agents []config.Agent) []policy.Answer {
 	asked := map[string]error{}
 	var out []policy.Answer
-	for _, a := range append([]config.Agent{{}}, r.options.Agents...) {
+	for _, a := range append([]config.Agent{{}}, agents...) {
 		for _, path := range policy.Paths() {
 			d, err := r.policy.Decide(policy.Request{Path: path, Agent: a})
 			if err != nil {

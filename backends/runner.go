@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/soulacy/toolcell/backends/host"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/doctor"
 	"github.com/soulacy/toolcell/sandbox/policy"
 	"github.com/soulacy/toolcell/sandbox/tools"
 )
@@ -45,13 +48,13 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 	if dir := c.WorkspaceDir(); dir != "" && !o.Inspect {
 		r.workspace = tools.MakeWorkspace(dir)
 	}
-	if !o.Once {
-		r.policy = r.policy.WithAnswers(r.answers(ctx)...)
+	if !o.Once && !o.Inspect {
+		r.policy = r.policy.WithAnswers(r.answers(ctx, o.Agents)...)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open: %w", err), r.Close())
 	}
-	r.messages = r.policy.Messages()
+	r.messages = r.policy.Messages(o.Agents...)
 	if !o.Inspect {
 		for _, m := range r.messages {
 			m.Log(ctx, o.Logger)
@@ -81,7 +84,7 @@ func (r *Runner) exact(chosen string) []string {
 	}
 	var out []string
 	for _, w := range words {
-		if name := w.Exact(); name != "" && name != chosen {
+		if name := w.Exact(); name != "" && name != chosen && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
@@ -102,6 +105,55 @@ func (r *Runner) openSlot(ctx context.Context, s slot) (sandbox.Backend, error) 
 
 // Policy is the policy that decides where calls run.
 func (r *Runner) Policy() policy.Policy { return r.policy }
+
+// Checks asks the backends again and returns the launch check: the choice of the backend, then for every path that a call
+// can take, and for every path of these agents, where it runs. The words are those of the messages.
+func (r *Runner) Checks(ctx context.Context, agents ...config.Agent) []doctor.Check {
+	if r.config == nil {
+		return r.policy.Checks(agents...)
+	}
+	return r.policy.WithAnswers(r.answers(ctx, agents)...).Checks(agents...)
+}
+
+// Doctor asks each of the runner's isolating backends what it enforces: whether it can be had, whether a call would run,
+// and every guarantee. The lines of the chosen one come first; the names of the others' begin with the backend.
+func (r *Runner) Doctor(ctx context.Context) []doctor.Check {
+	chosen := r.policy.Selection()
+	if err := chosen.Err(); err != nil {
+		return []doctor.Check{doctor.FromError("backend", err)}
+	}
+	out := r.examine(ctx, slot{name: chosen.Backend}, baseProfile(r.config, chosen.Backend))
+	for _, s := range r.others() {
+		for _, c := range r.examine(ctx, s, r.config.ToolProfile(s.name)) {
+			c.Name = s.label() + "/" + c.Name
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (r *Runner) examine(ctx context.Context, s slot, p sandbox.ContainerProfile) []doctor.Check {
+	start := time.Now()
+	b, err := r.backends.get(ctx, s)
+	opened := doctor.Opened(s.name, err, start)
+	if err != nil {
+		return []doctor.Check{opened}
+	}
+	return append([]doctor.Check{opened}, doctor.Examine(ctx, b, p)...)
+}
+
+// others are the isolating backends beside the chosen one, which are those of Python tools.
+func (r *Runner) others() []slot {
+	chosen := r.policy.Selection().Backend
+	var out []slot
+	for _, name := range append([]string{chosen}, r.exact(chosen)...) {
+		s := slot{name: name, imageUser: config.IsEngine(name) && r.config.KeepsImageUser()}
+		if s.name != chosen || s.imageUser {
+			out = append(out, s)
+		}
+	}
+	return out
+}
 
 // Messages are what was logged at the start.
 func (r *Runner) Messages() []policy.Message { return r.messages }

@@ -18,6 +18,14 @@ type slot struct {
 	mode      host.Mode
 }
 
+// label is what the slot is called in a report.
+func (s slot) label() string {
+	if s.imageUser {
+		return s.name + " as the image's user"
+	}
+	return s.name
+}
+
 // slots are the backends of a runner, each opened when it is first needed. The choice of a slot is never reconsidered; one
 // that could not be opened, because its engine was not up yet, is tried again by a later call.
 type slots struct {

@@ -60,12 +60,16 @@ type attachment struct {
 	in     *io.PipeWriter
 	window *window
 	begin  time.Time
+	kills  int64 // what memoryKills said then
+	// sending is held while a frame is sent; when over, the last one has been.
+	sending sync.Mutex
+	over    bool
 }
 
 func newAttachment(k *call, request []byte) *attachment {
 	limit := k.profile.Limits.OutputKB << 10
 	a := &attachment{
-		k: k, request: request, said: &tail{}, here: make(chan struct{}), started: make(chan struct{}), window: newWindow(), begin: time.Now(),
+		k: k, request: request, said: &tail{}, here: make(chan struct{}), started: make(chan struct{}), window: newWindow(), begin: time.Now(), kills: memoryKills(),
 		stdout: capture.New(limit, k.command.Stdout), stderr: capture.New(limit, k.command.Stderr),
 	}
 	a.parser.Handle = a.handle
@@ -91,9 +95,11 @@ func (a *attachment) handle(t frame.Type, data []byte) error {
 		return closeOnce(a.started)
 	case frame.Fault:
 		a.failure = &frame.Failure{}
+		go a.finish()
 		return frame.Decode(data, a.failure)
 	case frame.Result:
 		a.report = &frame.Ending{}
+		go a.finish()
 		return frame.Decode(data, a.report)
 	default:
 		return fmt.Errorf("init does not say %q", string(t))
@@ -202,13 +208,33 @@ func (a *attachment) await(ctx context.Context, abandon context.CancelFunc, exit
 	}
 }
 
-// kill asks init to end the call.
-func (a *attachment) kill() { _, _ = a.in.Write(frame.Append(nil, frame.Kill, nil)) }
+// send sends a frame, unless the last one has been sent.
+func (a *attachment) send(data []byte) error {
+	a.sending.Lock()
+	defer a.sending.Unlock()
+	if a.over {
+		return io.ErrClosedPipe
+	}
+	_, err := a.in.Write(data)
+	return err
+}
+
+// kill asks init to end the call. Whether it still hears it does not matter: the container is removed after a while.
+func (a *attachment) kill() { _ = a.send(frame.Append(nil, frame.Kill, nil)) }
+
+// finish tells init that it has been heard, and lets nothing follow.
+func (a *attachment) finish() {
+	a.window.close()
+	a.sending.Lock()
+	defer a.sending.Unlock()
+	a.over = true
+	_, _ = a.in.Write(frame.Append(nil, frame.Done, nil)) // without it init ends a little later
+}
 
 // feed sends the request and then the call's input. A program that does not read to the end is no error, and neither is
 // a caller's reader that fails: the program sees the end of its input, as with os/exec.
 func (a *attachment) feed() {
-	if _, err := a.in.Write(a.request); err != nil {
+	if err := a.send(a.request); err != nil {
 		return
 	}
 	if a.k.command.Stdin == nil {
@@ -222,12 +248,12 @@ func (a *attachment) feed() {
 				return
 			}
 			frame.PutHeader(buf, frame.Input, n)
-			if _, err := a.in.Write(buf[:frame.HeaderSize+n]); err != nil {
+			if err := a.send(buf[:frame.HeaderSize+n]); err != nil {
 				return
 			}
 		}
 		if err != nil {
-			_, _ = a.in.Write(frame.Append(nil, frame.InputEnd, nil)) // only an end of the command
+			_ = a.send(frame.Append(nil, frame.InputEnd, nil)) // it fails only at the command's end
 			return
 		}
 	}
@@ -257,14 +283,11 @@ func (a *attachment) unreported(ctx context.Context, end *ending, x exit) error 
 	}
 	if x.status == killedStatus {
 		// Something outside killed it, or the kernel for its memory.
-		end.oom = a.k.b.sawOOM(context.WithoutCancel(ctx), a.k.box.name, a.begin)
+		end.oom = a.k.b.outOfMemory(context.WithoutCancel(ctx), a.k, a.begin, a.kills)
 		return nil
 	}
 	return &sandbox.Error{Kind: sandbox.KindSetup, Op: "run", Cause: cause}
 }
-
-// killedStatus is an engine's exit status for a container whose first process SIGKILL ended.
-const killedStatus = 128 + 9
 
 // window is how much input may still be sent.
 type window struct {

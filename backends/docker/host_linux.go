@@ -20,6 +20,25 @@ func sameKernel(hostname, kernel string) bool {
 	return hostname == unix.ByteSliceToString(u.Nodename[:]) && kernel == unix.ByteSliceToString(u.Release[:])
 }
 
+// memoryKills is how many processes this machine's kernel has killed for memory, in all (proc_vmstat(5), oom_kill, since
+// Linux 4.13); -1 when it does not tell.
+func memoryKills() int64 {
+	data, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return -1
+	}
+	for line := range bytes.Lines(data) {
+		if v, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(v)), 10, 64)
+			if err != nil {
+				return -1
+			}
+			return n
+		}
+	}
+	return -1
+}
+
 // hostID names this machine and, on it, this namespace of process ids: a caller in a container sees other ids than one
 // beside it.
 func hostID() string {

@@ -11,6 +11,9 @@ import (
 // sameKernel is false: containers run on a virtual machine's kernel.
 func sameKernel(string, string) bool { return false }
 
+// memoryKills is not known: it is another kernel's.
+func memoryKills() int64 { return -1 }
+
 // hostID names this machine.
 func hostID() string {
 	name, _ := os.Hostname()

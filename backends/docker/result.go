@@ -146,6 +146,8 @@ func (k *call) fault(f *frame.Failure) error {
 		return rootError(cause)
 	case frame.ClassMount:
 		e.Kind, e.Guarantee, e.Fix = sandbox.KindRefused, sandbox.FSNoHostFiles, "mount a directory whose parents only the caller can change"
+	case frame.ClassSession:
+		e.Kind, e.Guarantee, e.Fix = sandbox.KindRefused, sandbox.LifeNoSurvivors, "make calls without a session, or use another runtime"
 	case frame.ClassNoexec:
 		e.Kind, e.Fix = sandbox.KindRefused, "the engine's kernel needs Landlock for a mount without execution: allow execution on it, or use podman"
 	default:

@@ -169,20 +169,6 @@ func (k *call) inspect(ctx context.Context) error {
 	return err
 }
 
-// sawOOM asks docker, which remembers events for a while, whether the kernel killed something in a container for memory.
-// Other engines do not tell of a container that is gone; its end then shows as a kill.
-func (b *Backend) sawOOM(ctx context.Context, name string, since time.Time) bool {
-	if b.dialect != dialectDocker {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	stamp := func(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
-	out, err := output(ctx, b.client, "events", "--since", stamp(since), "--until", stamp(time.Now()),
-		"--filter", "container="+name, "--filter", "event=oom", "--format", "{{json .}}")
-	return err == nil && len(strings.TrimSpace(string(out))) > 0
-}
-
 // remove removes a container and waits for it. What cannot be removed now is tried again beside the calls, and by the
 // watchdog when the backend is closed before it succeeds.
 func (b *Backend) remove(name string) {

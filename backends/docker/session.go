@@ -133,9 +133,14 @@ func (s *session) start(ctx context.Context) error {
 	s.in = write
 	started, said := make(chan struct{}), &tail{}
 	var once sync.Once
-	parser := &frame.Parser{Handle: func(t frame.Type, _ []byte) error {
-		if t == frame.Started {
+	var fault *frame.Failure
+	parser := &frame.Parser{Handle: func(t frame.Type, data []byte) error {
+		switch t {
+		case frame.Started:
 			once.Do(func() { close(started) })
+		case frame.Fault:
+			fault = &frame.Failure{}
+			return frame.Decode(data, fault)
 		}
 		return nil
 	}}
@@ -152,6 +157,9 @@ func (s *session) start(ctx context.Context) error {
 		go s.watch(exited)
 		return nil
 	case err := <-exited:
+		if fault != nil {
+			return s.k.fault(fault)
+		}
 		if err == nil {
 			err = errors.New(said.String())
 		}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"log/slog"
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
@@ -9,18 +10,19 @@ import (
 )
 
 // Checks returns the lines of a launch check: the choice of the backend, then for every path a call can take, and for
-// every path of every agent, the backend it ends on. What is not isolated is a warning, what would be refused a failure.
+// every path of every agent, the backend it ends on. What is not isolated, or has a network, is a
+// warning, what would be refused a failure.
 func (p Policy) Checks(agents ...config.Agent) []doctor.Check {
 	out := []doctor.Check{p.choiceCheck()}
-	for _, path := range Paths() {
-		out = append(out, p.check(Request{Path: path}))
+	for _, f := range p.findings(config.Agent{}) {
+		out = append(out, f.check)
 	}
 	for _, a := range agents {
 		for _, w := range a.Warnings {
 			out = append(out, doctor.Check{Name: a.ID, Status: doctor.Warn, Detail: w.Error()})
 		}
-		for _, path := range Paths() {
-			out = append(out, p.check(Request{Path: path, Agent: a}))
+		for _, f := range p.findings(a) {
+			out = append(out, f.check)
 		}
 	}
 	return out
@@ -39,38 +41,61 @@ func (p Policy) choiceCheck() doctor.Check {
 	return c
 }
 
-// check is the line about one path.
-func (p Policy) check(r Request) doctor.Check {
-	name := string(r.Path)
-	if r.Agent.ID != "" {
-		name = r.Agent.ID + "/" + name
-		if p.config != nil && !Offered(p.config, r.Path, r.Agent.ID) {
-			return doctor.Check{
-				Name: name, Status: doctor.OK, Mechanism: "not offered",
-				Detail: "runtime.allow_system_agents does not name the agent (" + p.config.Origin("runtime.allow_system_agents").String() + ")",
-			}
+// finding is what there is to say of one path: a line of the check, and how grave it is as a message.
+type finding struct {
+	path  Path
+	check doctor.Check
+	level slog.Level
+}
+
+// findings returns one for every path that an agent's calls can take.
+func (p Policy) findings(a config.Agent) []finding {
+	out := make([]finding, 0, len(Paths()))
+	for _, path := range Paths() {
+		f := p.find(Request{Path: path, Agent: a})
+		f.path, f.check.Name = path, string(path)
+		if a.ID != "" {
+			f.check.Name = a.ID + "/" + string(path)
 		}
+		out = append(out, f)
+	}
+	return out
+}
+
+const notOffered = "not offered"
+
+func (p Policy) find(r Request) finding {
+	if r.Agent.ID != "" && p.config != nil && !Offered(p.config, r.Path, r.Agent.ID) {
+		return finding{level: slog.LevelInfo, check: doctor.Check{
+			Status: doctor.OK, Mechanism: notOffered,
+			Detail: "runtime.allow_system_agents does not name the agent (" + p.config.Origin("runtime.allow_system_agents").String() + ")",
+		}}
 	}
 	d, err := p.Decide(r)
 	if err != nil {
-		return refusedCheck(name, err)
-	}
-	c := doctor.Check{Name: name, Status: doctor.OK, Mechanism: d.mechanism(), Detail: d.Why}
-	if !d.isolated() {
-		c.Status, c.Remedy = doctor.Warn, remedy(r.Path)
+		return finding{level: slog.LevelWarn, check: refusedCheck("refused", err)}
 	}
 	if err := p.notReady(r.Path, d); err != nil {
-		refused := refusedCheck(name, err)
-		refused.Mechanism = c.Mechanism + ", not ready"
-		return refused
+		return finding{level: slog.LevelError, check: refusedCheck("refused, not ready: "+d.words(), err)}
 	}
-	return c
+	f := finding{level: slog.LevelInfo, check: doctor.Check{Status: doctor.OK, Mechanism: d.words(), Detail: d.Why}}
+	if d.Network != "" {
+		f.level, f.check.Status, f.check.Remedy = slog.LevelWarn, doctor.Warn, "set executor.docker_network: none"
+	}
+	switch d.Level {
+	case Limits:
+		f.level, f.check.Status, f.check.Remedy = slog.LevelWarn, doctor.Warn, remedy(r.Path)
+	case Unsandboxed:
+		f.level, f.check.Status, f.check.Remedy = slog.LevelError, doctor.Warn, remedy(r.Path)
+	case Sandboxed, Contained:
+	}
+	return f
 }
 
 // refusedCheck is the line about a path whose calls are refused. It does not repeat the path's name.
-func refusedCheck(name string, err error) doctor.Check {
-	c := doctor.FromError(name, err)
-	c.Mechanism = "refused"
+func refusedCheck(mechanism string, err error) doctor.Check {
+	c := doctor.FromError("", err)
+	c.Mechanism = mechanism
 	var e *sandbox.Error
 	if errors.As(err, &e) {
 		c.Detail = (&sandbox.Error{Guarantee: e.Guarantee, Cause: e.Cause}).Error()
@@ -78,20 +103,20 @@ func refusedCheck(name string, err error) doctor.Check {
 	return c
 }
 
-// mechanism is the decision in a word or two.
-func (d Decision) mechanism() string {
+// words say where a call runs, the same in a check and in a message.
+func (d Decision) words() string {
 	switch d.Level {
 	case Sandboxed:
 		if d.Network != "" {
-			return d.Backend + ", network " + d.Network
+			return "isolated by " + d.Backend + ", with the network " + d.Network
 		}
-		return d.Backend
+		return "isolated by " + d.Backend
 	case Contained:
-		return "this process, inside the roots"
+		return "in the gateway's own process, inside the roots"
 	case Limits:
-		return d.Backend + ", resource limits only: not isolated"
+		return "not isolated: on this host under resource limits, which guard against exhaustion and are no boundary"
 	case Unsandboxed:
-		return d.Backend + ", unsandboxed: not isolated"
+		return "not isolated: on this host, with all that the gateway's user may do"
 	default:
 		return "refused"
 	}

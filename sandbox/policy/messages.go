@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/doctor"
 )
 
 // Message is one thing that an operator is told at each start.
@@ -26,9 +28,9 @@ func (m Message) Log(ctx context.Context, l *slog.Logger) {
 	}
 }
 
-// Messages returns what is to be logged at each start: where every kind of call runs and why, what is not isolated, and
-// what the operator granted. Waivers are the backends' to log, when they are opened.
-func (p Policy) Messages() []Message {
+// Messages returns what is to be logged at each start: where every kind of call runs and why, in the words of [Policy.Checks],
+// what an agent's calls do otherwise, and what the operator granted. Waivers are the backends' to log, when they are opened.
+func (p Policy) Messages(agents ...config.Agent) []Message {
 	if p.config == nil {
 		return []Message{{slog.LevelError, "every call is refused: no configuration", nil}}
 	}
@@ -37,8 +39,59 @@ func (p Policy) Messages() []Message {
 		out = append(out, Message{slog.LevelWarn, "configuration", []slog.Attr{slog.String("problem", w.Error())}})
 	}
 	out = append(out, p.choiceMessages()...)
-	out = append(out, p.placeMessage("builtins", ShellExec), p.placeMessage("run_code", RunCode), p.placeMessage("Python tools", PythonFile))
+	usual := p.findings(config.Agent{})
+	out = append(out, tell(usual)...)
+	for _, a := range agents {
+		out = append(out, tell(unusual(p.findings(a), usual), slog.String("agent", a.ID))...)
+	}
 	return append(out, p.grantMessages()...)
+}
+
+// unusual are the findings about an agent that are not those about any call, and not that it is offered less.
+func unusual(of, usual []finding) []finding {
+	var out []finding
+	for i, f := range of {
+		same := usual[i].check
+		same.Name = f.check.Name
+		if f.check != same && f.check.Mechanism != notOffered {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// tell makes one message of all findings that say the same of different paths.
+func tell(findings []finding, more ...slog.Attr) []Message {
+	var out []Message
+	for findings = slices.Clone(findings); len(findings) > 0; {
+		first := findings[0]
+		var paths []string
+		findings = slices.DeleteFunc(findings, func(f finding) bool {
+			f.check.Name = first.check.Name
+			same := f.check == first.check
+			if same {
+				paths = append(paths, string(f.path))
+			}
+			return same
+		})
+		out = append(out, first.message(strings.Join(paths, ", "), more))
+	}
+	return out
+}
+
+func (f finding) message(paths string, attrs []slog.Attr) Message {
+	text, reason := paths+": "+f.check.Mechanism, "by"
+	switch {
+	case f.check.Status == doctor.Fail:
+		reason = "reason"
+	case f.level == slog.LevelError:
+		text = "UNSAFE: " + text
+	}
+	attrs = append(slices.Clone(attrs), slog.String(reason, f.check.Detail))
+	if f.check.Remedy != "" {
+		attrs = append(attrs, slog.String("fix", f.check.Remedy))
+	}
+	return Message{f.level, text, attrs}
 }
 
 // choiceMessages say which backend was chosen, and why not those before it.
@@ -57,32 +110,11 @@ func (p Policy) choiceMessages() []Message {
 	if err := p.selection.Err(); err != nil {
 		return append(out, Message{slog.LevelError, "no sandbox: calls are refused", []slog.Attr{slog.String("reason", err.Error())}})
 	}
-	return append(out, Message{slog.LevelInfo, "sandbox chosen", []slog.Attr{
-		slog.String("backend", p.selection.Backend), slog.String("by", p.selection.From),
-	}})
-}
-
-// placeMessage says where calls of a kind run that ask for nothing.
-func (p Policy) placeMessage(kind string, path Path) Message {
-	d, err := p.Decide(Request{Path: path})
-	if err == nil {
-		err = p.notReady(path, d)
-	}
-	if err != nil {
-		return Message{slog.LevelWarn, kind + ": refused", []slog.Attr{slog.String("reason", err.Error())}}
-	}
-	attrs := []slog.Attr{slog.String("backend", d.Backend), slog.String("by", d.Why)}
-	switch d.Level {
-	case Unsandboxed:
-		return Message{slog.LevelError, "UNSAFE: " + kind + ": on this host, with all that the gateway's user may do", attrs}
-	case Limits:
-		return Message{slog.LevelWarn, kind + ": on this host under resource limits, which guard against exhaustion and are no boundary", attrs}
-	case Sandboxed, Contained:
-	}
-	if dir := p.config.WorkspaceDir(); path.Builtin() {
+	attrs := []slog.Attr{slog.String("backend", p.selection.Backend), slog.String("by", p.selection.From)}
+	if dir := p.config.WorkspaceDir(); dir != "" {
 		attrs = append(attrs, slog.String("workspace", dir))
 	}
-	return Message{slog.LevelInfo, kind + ": isolated", append(attrs, slog.String("network", orNone(d.Network)))}
+	return append(out, Message{slog.LevelInfo, "sandbox chosen", attrs})
 }
 
 // notReady is why the calls of a path would be refused by the backend of their decision, as it answered at the start. What

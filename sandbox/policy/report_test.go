@@ -53,7 +53,7 @@ func TestReports(t *testing.T) {
 				}
 				return a
 			}}))
-			for _, m := range p.Messages() {
+			for _, m := range p.Messages(agents(t)...) {
 				m.Log(context.Background(), logger)
 				m.Log(context.Background(), nil)
 			}
@@ -103,21 +103,74 @@ func TestMessagesAreLoud(t *testing.T) {
 	levels := func(p policy.Policy) map[string]slog.Level {
 		out := map[string]slog.Level{}
 		for _, m := range p.Messages() {
-			kind, _, _ := strings.Cut(strings.TrimPrefix(m.Text, "UNSAFE: "), ":")
-			out[kind] = m.Level
+			paths, _, _ := strings.Cut(strings.TrimPrefix(m.Text, "UNSAFE: "), ":")
+			for path := range strings.SplitSeq(paths, ", ") {
+				out[path] = m.Level
+			}
 		}
 		return out
 	}
 	all := scenes(t)
 	unsafe := levels(all["unsandboxed"])
-	assert.Equal(t, slog.LevelError, unsafe["builtins"])
+	assert.Equal(t, slog.LevelError, unsafe["shell_exec"])
 	assert.Equal(t, slog.LevelError, unsafe["run_code"])
-	assert.Equal(t, slog.LevelWarn, unsafe["Python tools"])
+	assert.Equal(t, slog.LevelWarn, unsafe["python_file"])
 	for _, l := range levels(all["isolated"]) {
 		assert.Equal(t, slog.LevelInfo, l)
 	}
 	assert.Equal(t, slog.LevelError, levels(all["none"])["no sandbox"])
 	assert.Equal(t, slog.LevelError, levels(all["down"])["the chosen backend is not ready"])
+	assert.Equal(t, slog.LevelError, levels(all["down"])["inline"])
+}
+
+// What a start says and what a check says is the same, in the same words.
+func TestMessagesAndChecksSayTheSame(t *testing.T) {
+	for name, p := range scenes(t) {
+		if name == "zero" {
+			continue
+		}
+		said := map[string]string{}
+		for _, m := range p.Messages(agents(t)...) {
+			paths, words, _ := strings.Cut(strings.TrimPrefix(m.Text, "UNSAFE: "), ": ")
+			agent := ""
+			for _, a := range m.Attrs {
+				if a.Key == "agent" {
+					agent = a.Value.String() + "/"
+				}
+			}
+			for path := range strings.SplitSeq(paths, ", ") {
+				said[agent+path] = words
+			}
+		}
+		for _, c := range p.Checks(agents(t)...) {
+			agent, path, ofAgent := strings.Cut(c.Name, "/")
+			words, ok := said[c.Name]
+			switch {
+			case c.Name == "selection", c.Mechanism == "", c.Mechanism == "not offered":
+				continue
+			case ofAgent && !ok:
+				words = said[path]
+			}
+			assert.Equal(t, c.Mechanism, words, "%s: %s %s", name, agent, path)
+		}
+	}
+}
+
+// What a backend answered about a path is what is said of it, and of nothing else.
+func TestAnswers(t *testing.T) {
+	p := ready(operator(t, "", ""), "podman").WithAnswers(
+		policy.Answer{Path: policy.RunCode, Backend: "native", Err: errNot},
+		policy.Answer{Path: policy.Inline, Backend: "podman", Err: errNot},
+		policy.Answer{Path: policy.WriteFile, Backend: "native", Err: errNot},
+	)
+	for _, c := range p.Checks() {
+		if c.Name == "run_code" || c.Name == "write_file" {
+			assert.Equal(t, doctor.Fail, c.Status, c.Name)
+			assert.Contains(t, c.Mechanism, "refused, not ready", c.Name)
+			continue
+		}
+		assert.Equal(t, doctor.OK, c.Status, c.Name)
+	}
 }
 
 func TestWarningsOfTheConfigurationAreLogged(t *testing.T) {

@@ -98,6 +98,3 @@ type Decision struct {
 	// Why is what decided, in one line, with where that was written.
 	Why string
 }
-
-// isolated reports whether nothing of the call reaches the host.
-func (d Decision) isolated() bool { return d.Level == Sandboxed || d.Level == Contained }

@@ -54,7 +54,7 @@ func openCounters() counters {
 // usage reads everything.
 func (c counters) usage() usage {
 	u := c.cpu()
-	u.oomKills, u.forks = c.oomKills(), field(read(c.pids), "max")
+	u.oomKills, u.forks = c.oomKills(), field(c.pids, "max")
 	return u
 }
 
@@ -62,41 +62,55 @@ func (c counters) usage() usage {
 func (c counters) cpu() usage {
 	switch {
 	case c.v2:
-		data := read(c.cpuUser)
-		return usage{user: time.Duration(field(data, "user_usec")) * time.Microsecond, system: time.Duration(field(data, "system_usec")) * time.Microsecond}
+		return usage{
+			user:   time.Duration(field(c.cpuUser, "user_usec")) * time.Microsecond,
+			system: time.Duration(field(c.cpuUser, "system_usec")) * time.Microsecond,
+		}
 	case c.cpuUser != nil && c.cpuSys != nil:
-		return usage{user: time.Duration(number(read(c.cpuUser))), system: time.Duration(number(read(c.cpuSys)))}
+		return usage{user: time.Duration(whole(c.cpuUser)), system: time.Duration(whole(c.cpuSys))}
 	default:
 		return treeTimes()
 	}
 }
 
-func (c counters) oomKills() int64 { return field(read(c.oom), "oom_kill") }
+func (c counters) oomKills() int64 { return field(c.oom, "oom_kill") }
 
 // fill completes an ending with what was used since base; tasks are init's own.
 func (c counters) fill(e *frame.Ending, base usage, tasks int) {
 	u := c.usage()
 	e.User, e.System = u.user-base.user, u.system-base.system
 	e.OOMKills, e.Forks = u.oomKills-base.oomKills, u.forks-base.forks
-	if n := number(read(c.peak)); n > 0 {
+	if n := whole(c.peak); n > 0 {
 		e.MaxMemory = &n
 	}
-	if n := number(read(c.pidsPeak)) - int64(tasks); n > 0 {
+	if n := whole(c.pidsPeak) - int64(tasks); n > 0 {
 		e.MaxProcesses = &n
 	}
 }
 
-// read returns a small file from its beginning, or nothing.
-func read(f *os.File) []byte {
+// The counters are read at every tick, and then nothing is allocated: a page that init takes while what the kernel has
+// killed for memory still gives its own back makes init the next to be killed (Linux, mm/oom_kill.c: a process on its way
+// out is no candidate any more, though its memory counts).
+
+// fileBytes is more than any of the counters' files holds.
+const fileBytes = 1024
+
+// read fills buf from the beginning of a small file, and returns what was there.
+func read(f *os.File, buf []byte) []byte {
 	if f == nil {
 		return nil
 	}
-	var buf [1024]byte
-	n, err := syscall.Pread(int(f.Fd()), buf[:], 0)
+	n, err := syscall.Pread(int(f.Fd()), buf, 0)
 	if err != nil {
 		return nil
 	}
 	return buf[:n]
+}
+
+// whole is the number that the whole of a file is, or 0.
+func whole(f *os.File) int64 {
+	var buf [fileBytes]byte
+	return number(read(f, buf[:]))
 }
 
 // number is what the whole of data says, or 0.
@@ -108,12 +122,15 @@ func number(data []byte) int64 {
 	return n
 }
 
-// field is the number behind a name at the beginning of a line, or 0.
-func field(data []byte, name string) int64 {
-	for line := range bytes.Lines(data) {
-		if v, ok := bytes.CutPrefix(line, []byte(name+" ")); ok {
-			return number(v)
+// field is the number behind a name at the beginning of a line of a file, or 0.
+func field(f *os.File, name string) int64 {
+	var buf [fileBytes]byte
+	for data := read(f, buf[:]); len(data) > 0; {
+		line, rest, _ := bytes.Cut(data, []byte{'\n'})
+		if key, value, _ := bytes.Cut(line, []byte{' '}); string(key) == name {
+			return number(value)
 		}
+		data = rest
 	}
 	return 0
 }

@@ -2,9 +2,9 @@ package helper
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -26,10 +26,10 @@ func isInit() bool {
 func runInit(arg string) int {
 	// Once init is hidden, this file is root's; what is open stays open.
 	adj, adjErr := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
-	if err := hide(); err != nil {
-		return 1
-	}
 	out := &writer{fd: 1}
+	if f := hide(arg); f != nil {
+		return out.message(frame.Fault, f)
+	}
 	if arg == ArgIdle {
 		return idle(out)
 	}
@@ -43,7 +43,7 @@ func runInit(arg string) int {
 	if err != nil || t != frame.Request {
 		return 2
 	}
-	r := &run{out: out, kill: make(chan struct{}, 1)}
+	r := &run{out: out, kill: make(chan struct{}, 1), done: make(chan struct{})}
 	if adjErr == nil {
 		r.score = adj
 	}
@@ -51,23 +51,46 @@ func runInit(arg string) int {
 		return 2
 	}
 	if f := r.start(); f != nil {
-		return out.message(frame.Fault, f)
+		go r.listen(newInput(nil, out))
+		return r.last(frame.Fault, f)
 	}
-	return out.message(frame.Result, r.supervise())
+	return r.last(frame.Result, r.supervise())
+}
+
+// last says how the call ended, and stays until the caller has heard it.
+func (r *run) last(t frame.Type, m frame.Message) int {
+	status := r.out.message(t, m)
+	select {
+	case <-r.done:
+	case <-time.After(doneGrace):
+	}
+	return status
 }
 
 // hide keeps the program from everything that init has: with the same uid it could otherwise open init's descriptors,
 // memory and environment in /proc (proc(5), PR_SET_DUMPABLE). Signals that it sends are taken and dropped.
-func hide() error {
+func hide(arg string) *frame.Failure {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hide from the program: %w", err)
+		return failure("hide from the program", frame.ClassSetup, err)
 	}
-	// In a session's call init is not PID 1; what its program leaves behind is to be its own all the same.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("become the reaper: %w", err)
+	// PID 1 is the reaper. In a session's call init is not, and what its program leaves behind is to be its own all the same.
+	if os.Getpid() != 1 || arg == ArgIdle {
+		if err := becomeReaper(); err != nil {
+			return failure("tell the processes of a session's calls apart", frame.ClassSession, err)
+		}
 	}
 	signal.Notify(make(chan os.Signal, 1))
 	return nil
+}
+
+// becomeReaper makes this process the reaper of its descendants, from two threads: gVisor allows it to the first thread of
+// PID 1 alone, which is one anyway (pkg/sentry/syscalls/linux/sys_prctl.go), and so shows that it would not to others.
+func becomeReaper() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	other := make(chan error)
+	go func() { other <- unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }()
+	return errors.Join(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), <-other)
 }
 
 // idle is a session's first process: it reaps what calls leave behind, and ends with its input, which is the caller's.
@@ -103,6 +126,7 @@ type run struct {
 	// status is the program's wait status.
 	status  syscall.WaitStatus
 	kill    chan struct{}
+	done    chan struct{} // closed when the caller sends nothing more
 	relays  chan struct{} // receives once for each output stream that has ended
 	streams int           // how many have not
 	stdin   *os.File
@@ -115,6 +139,8 @@ const (
 	drainGrace = 200 * time.Millisecond
 	// killGrace is how long pipes may stay open when every process that held them was killed.
 	killGrace = time.Second
+	// doneGrace is how long init stays for a caller that has not heard how the call ended.
+	doneGrace = 10 * time.Second
 )
 
 // supervise waits until the program has ended, or ends it, and takes what is left with it.
@@ -127,14 +153,18 @@ func (r *run) supervise() *frame.Ending {
 	if e.Cause == frame.CauseNone && r.outOfMemory() {
 		e.Cause = frame.CauseOOM // it was the program that the kernel killed, and what it leaves goes too
 	}
+	over := time.NewTimer(2 * killGrace)
+	defer over.Stop()
 	if e.Cause != frame.CauseNone || !r.call.Keep {
 		r.killTree()
-		r.drain(time.After(killGrace))
 	}
 	select {
 	case <-r.ended:
 		e.Exited, e.Status = true, uint32(r.status)
-	case <-time.After(killGrace):
+	case <-over.C:
+	}
+	if e.Cause != frame.CauseNone || !r.call.Keep {
+		r.drain(time.After(killGrace))
 	}
 	r.count.fill(&e, r.base, r.call.Tasks)
 	if e.OOMKills > 0 {

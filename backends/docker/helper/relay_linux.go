@@ -74,14 +74,18 @@ func (r *run) stop() {
 
 // listen takes what the caller sends until it sends no more. A caller whose stream ends is gone, and so is the call.
 func (r *run) listen(in *input) {
+	defer close(r.done)
 	buf := make([]byte, frame.MaxData)
 	for {
 		t, data, err := frame.Read(os.Stdin, buf)
 		switch {
-		case err != nil, t == frame.Kill:
+		case err != nil, t == frame.Done:
 			in.end()
 			r.stop()
 			return
+		case t == frame.Kill:
+			in.end()
+			r.stop()
 		case t == frame.Input:
 			in.add(data)
 		case t == frame.InputEnd:
@@ -141,7 +145,7 @@ func (in *input) write() {
 		return
 	}
 	defer in.to.Close()
-	var buf []byte
+	var buf, taken []byte
 	for {
 		buf = in.next(buf)
 		if len(buf) == 0 {
@@ -151,8 +155,8 @@ func (in *input) write() {
 			_ = in.out.frame(frame.InputClosed, nil) // a caller that is gone does not need to know
 			return
 		}
-		taken := binary.BigEndian.AppendUint32(nil, uint32(len(buf)))
-		if in.out.frame(frame.Window, taken) != nil {
+		taken = frame.Append(taken[:0], frame.Window, binary.BigEndian.AppendUint32(nil, uint32(len(buf))))
+		if in.out.write(taken) != nil {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -134,6 +135,7 @@ func (r *run) spawn() *frame.Failure {
 	}
 	defer closeAll(theirs)
 	r.base = r.count.usage()
+	runtime.GC() // what has been used so far is used again, rather than pages that would count while there are none
 	// The kernel kills the process with the highest score first. Init's own stays, so that it lives to tell.
 	r.setScore("500")
 	r.pid, err = r.exec(theirs)

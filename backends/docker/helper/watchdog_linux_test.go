@@ -130,15 +130,6 @@ func TestCandidates(t *testing.T) {
 	assert.Empty(t, candidates("x", nil))
 }
 
-func TestCounters(t *testing.T) {
-	data := []byte("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
-	assert.EqualValues(t, 3, field(data, "oom_kill"))
-	assert.Zero(t, field(data, "oom"))
-	assert.Zero(t, field(nil, "oom_kill"))
-	assert.EqualValues(t, 12, number([]byte("12\n")))
-	assert.Zero(t, number([]byte("max\n")))
-}
-
 // Init's part of the process limit is what it says, or one more, never less.
 func TestTakeThreads(t *testing.T) {
 	if os.Getenv("TOOLCELL_TEST_THREADS") != "1" {

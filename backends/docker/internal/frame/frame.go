@@ -2,8 +2,13 @@
 // standard streams carry frames: a type, a length, that many bytes. The program inside holds pipes of init's, never these
 // streams, so it can neither read a request nor forge a result.
 //
-//	to init:    Request, then any of Input, InputEnd, Kill; the end of the stream means that the caller is gone
+//	to init:    Request, then any of Input, InputEnd, Kill; last Done; the end of the stream means that the caller is gone
 //	from init:  Here; Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
+//
+// Init stays until it has read Done, so that nothing is on its way in either direction when the container ends. Engines
+// may lose what is: podman's conmon talks to its client over a socket, whose closing with input that nobody has read is an
+// error at the other end, before the output that waits there (Linux, net/unix/af_unix.c,
+// unix_release_sock and __skb_try_recv_datagram).
 //
 // # Limitations
 //
@@ -31,6 +36,8 @@ const (
 	InputEnd Type = 'Z'
 	// Kill ends the call now.
 	Kill Type = 'K'
+	// Done says that the caller has the Result, or the Fault, and sends nothing more.
+	Done Type = 'D'
 	// Here says that init waits for its request.
 	Here Type = 'H'
 	// Started says that the program runs.
@@ -68,7 +75,7 @@ func limit(t Type) int {
 		return maxRequest
 	case Input, Stdout, Stderr:
 		return MaxData
-	case InputEnd, Kill, Here, Started, InputClosed:
+	case InputEnd, Kill, Done, Here, Started, InputClosed:
 		return 0
 	case Window:
 		return 4

@@ -85,6 +85,7 @@ const (
 	ClassRoot          Class = "root"
 	ClassNoexec        Class = "noexec"
 	ClassMount         Class = "mount"
+	ClassSession       Class = "session"
 	ClassNotFound      Class = "not-found"
 	ClassNotExecutable Class = "not-executable"
 )
