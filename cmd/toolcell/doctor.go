@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 	"github.com/soulacy/toolcell/sandbox/doctor"
 )
@@ -21,12 +24,13 @@ func (a *app) doctorCmd() *cobra.Command {
 		Short: "Say which guarantees hold on this machine, and how to mend the others",
 		Long: "doctor asks the backend what a call with the default profile would enforce here. The backend finds out by doing,\n" +
 			"not by version numbers. Every guarantee is one line: ok, warn (missing, and calls run without it) or fail (missing,\n" +
-			"and calls are refused).",
+			"and calls are refused). Where there is a configuration file, a line for every path that a gateway's call can take\n" +
+			"says where it runs.",
 		Example:     "  toolcell doctor\n  toolcell doctor --json | jq '.[] | select(.status != \"ok\")'",
 		Annotations: exitTable(checkExit),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.finish(cmd.Context(), a.examine(cmd.Context(), inv, strict), inv.JSON)
+			return a.finish(cmd.Context(), a.show(a.launchChecks(cmd.Context(), inv, ""), strict, inv.JSON), inv.JSON)
 		},
 	}
 	cmd.Flags().BoolVar(&inv.JSON, "json", false, "print the checks as JSON")
@@ -38,13 +42,19 @@ func (a *app) doctorCmd() *cobra.Command {
 
 func (a *app) checkCmd() *cobra.Command {
 	var strict bool
-	p := a.parser(true, dockerargs.Switch{Name: "strict", Usage: "exit 1 also on a warning", Value: &strict})
+	var agents string
+	p := a.parser(true,
+		dockerargs.Switch{Name: "agents", Arg: "DIR", Usage: "also every agent whose " + config.AgentFile + " is in DIR, or one level below", Text: &agents},
+		dockerargs.Switch{Name: "strict", Usage: "exit 1 also on a warning", Value: &strict})
 	return dockerFlags(&cobra.Command{
-		Use:   "check [run's flags] [IMAGE [COMMAND...]]",
-		Short: "Say what `run` with these flags would enforce, without running anything",
-		Long: "check reads run's command line and prints what doctor prints, for that profile: whether the flags are taken, what\n" +
-			"they leave to the hardened profile, and whether a call would be refused.",
-		Example:     "  toolcell check -v /srv/data:/data --memory 2g host python3",
+		Use:   "check [--agents DIR | run's flags [IMAGE [COMMAND...]]]",
+		Short: "Say where every call of a gateway would run, or what `run` with these flags would enforce",
+		Long: "check without run's flags is a gateway's launch check: what doctor says, and for every path that a call can take, and\n" +
+			"every agent, the backend that it ends on, what is not isolated, and what would be refused.\n\n" +
+			"With run's command line check prints what doctor prints, for that profile: whether the flags are taken, what they leave\n" +
+			"to the hardened profile, and whether a call would be refused. It runs nothing.",
+		Example: "  toolcell check --config /etc/soulacy/config.yaml --agents /srv/soulacy/agents\n" +
+			"  toolcell check -v /srv/data:/data --memory 2g host python3",
 		Annotations: exitTable(checkExit),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inv, err := p.Parse(args)
@@ -52,22 +62,36 @@ func (a *app) checkCmd() *cobra.Command {
 				return cmd.Help()
 			}
 			if err == nil {
-				err = a.examine(cmd.Context(), inv, strict)
+				err = a.check(cmd.Context(), inv, agents, strict)
 			}
 			return a.finish(cmd.Context(), err, inv.JSON)
 		},
 	}, p)
 }
 
-// examine prints the checks of a profile and returns their exit code.
-func (a *app) examine(ctx context.Context, inv dockerargs.Invocation, strict bool) error {
-	checks := a.checks(ctx, inv)
+// check decides which of its two questions the command line asks.
+func (a *app) check(ctx context.Context, inv dockerargs.Invocation, agents string, strict bool) error {
+	own := []string{"agents", "backend", "config", "json", "strict"}
+	ofRun := slices.DeleteFunc(slices.Clone(inv.Flags), func(name string) bool { return slices.Contains(own, name) })
+	call := inv.Profile.Image != "" || len(ofRun) > 0
+	if call && agents != "" {
+		return sandbox.Invalid("--agents", "it is a gateway's launch check, and the rest of the line is a call of `run`")
+	}
+	if call {
+		return a.show(a.callChecks(ctx, inv), strict, inv.JSON)
+	}
+	return a.show(a.launchChecks(ctx, inv, agents), strict, inv.JSON)
+}
+
+// show prints checks and returns their exit code.
+func (a *app) show(checks []doctor.Check, strict, asJSON bool) error {
 	var err error
-	if inv.JSON {
+	if asJSON {
 		err = a.writeJSON(checks)
 	} else {
 		for i, c := range checks {
-			checks[i].Mechanism, checks[i].Detail, checks[i].Remedy = escapeText(c.Mechanism), escapeText(c.Detail), escapeText(c.Remedy)
+			checks[i].Name, checks[i].Mechanism = escapeText(c.Name), escapeText(c.Mechanism)
+			checks[i].Detail, checks[i].Remedy = escapeText(c.Detail), escapeText(c.Remedy)
 		}
 		err = doctor.Render(a.stdout, checks, isTerminal(a.stdout))
 	}
@@ -77,51 +101,85 @@ func (a *app) examine(ctx context.Context, inv dockerargs.Invocation, strict boo
 	return err
 }
 
-// checks asks the backend, and says first whether there is one to ask.
-func (a *app) checks(ctx context.Context, inv dockerargs.Invocation) []doctor.Check {
+// launchChecks are what a gateway with this configuration and these agents would do. Where there is neither, only the
+// machine is looked at.
+func (a *app) launchChecks(ctx context.Context, inv dockerargs.Invocation, agentsDir string) []doctor.Check {
+	c, err := a.loadConfig(inv.Config, inv.Backend)
+	if err != nil {
+		return problemChecks("configuration", err)
+	}
+	agents, agentsErr := loadAgents(agentsDir)
+	o := a.options(c)
+	o.Once, o.Inspect, o.Agents = false, true, agents
+	r, err := backends.Open(ctx, c, o)
+	if err != nil {
+		return []doctor.Check{doctor.FromError("backend", err)}
+	}
+	out := r.Doctor(ctx)
+	out = append(out, configChecks(c)...)
+	if c.File != "" || agentsDir != "" {
+		out = append(out, r.Checks(ctx, agents...)...)
+	}
+	out = append(out, problemChecks("agents", agentsErr)...)
+	if err := r.Close(); err != nil {
+		out = append(out, doctor.FromError("close", err))
+	}
+	return out
+}
+
+func loadAgents(dir string) ([]config.Agent, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	agents, err := config.LoadAgents(dir)
+	if len(agents) == 0 && err == nil {
+		err = &config.Problem{File: dir, Cause: "no " + config.AgentFile + " in it, nor one level below"}
+	}
+	return agents, err
+}
+
+// problemChecks is one failure for each problem of a file.
+func problemChecks(name string, err error) []doctor.Check {
+	var out []doctor.Check
+	for _, p := range config.Problems(err) {
+		out = append(out, doctor.FromError(name, p))
+	}
+	if err != nil && out == nil {
+		out = append(out, doctor.FromError(name, err))
+	}
+	return out
+}
+
+// configChecks say which file was read, and what of it was passed over.
+func configChecks(c *config.Config) []doctor.Check {
+	line := doctor.Check{Name: "configuration", Status: doctor.OK, Mechanism: "no file: the defaults"}
+	if c.File != "" {
+		line.Mechanism = c.File
+	}
+	out := []doctor.Check{line}
+	for _, w := range c.Warnings {
+		out = append(out, doctor.Check{Name: "configuration", Status: doctor.Warn, Detail: w.Error()})
+	}
+	return out
+}
+
+// callChecks are what a call of run would enforce; they say first whether there is a backend to ask.
+func (a *app) callChecks(ctx context.Context, inv dockerargs.Invocation) []doctor.Check {
 	start := time.Now()
 	cl, err := a.prepare(ctx, inv)
-	opened := timed(doctor.FromError("backend", err), start)
 	if err != nil {
-		return []doctor.Check{opened}
+		return []doctor.Check{doctor.Opened("", err, start)}
 	}
-	name := cl.backend.Name()
-	opened.Mechanism = name
-	out := []doctor.Check{opened}
+	out := []doctor.Check{doctor.Opened(cl.backend.Name(), nil, start)}
 	if len(inv.Applied) > 0 && inv.Profile.Image != "" {
 		out = append(out, doctor.Check{Name: "flags", Status: doctor.OK, Detail: "applied all the same: " + strings.Join(inv.Applied, ", ")})
 	}
 	for _, h := range cl.hints {
 		out = append(out, doctor.Check{Name: "environment", Status: doctor.Warn, Detail: h})
 	}
-	start = time.Now()
-	report, err := cl.backend.Ready(ctx, cl.profile)
-	ready := timed(readyCheck(err), start)
-	found := doctor.FromReport(report, doctor.Required(name, cl.profile))
-	out = append(out, ready)
-	if len(report) > 0 {
-		out = append(out, found...)
-	}
+	out = append(out, doctor.Examine(ctx, cl.backend, cl.profile)...)
 	if err := cl.backend.Close(); err != nil {
 		out = append(out, doctor.FromError("close", err))
 	}
 	return out
-}
-
-// readyCheck says whether a call would run at all.
-func readyCheck(err error) doctor.Check {
-	c := doctor.FromError("call", err)
-	if err == nil {
-		c.Mechanism = "would run"
-	}
-	if errors.Is(err, sandbox.ErrRefused) {
-		c.Mechanism = "would be refused"
-	}
-	return c
-}
-
-func timed(c doctor.Check, start time.Time) doctor.Check {
-	d := time.Since(start)
-	c.Elapsed = &d
-	return c
 }

@@ -38,9 +38,17 @@ func (p Parser) Flags() []Flag {
 func (p Parser) flags() []flag {
 	t := slices.Concat(confinementFlags(), limitFlags(), callFlags(), ownFlags())
 	for _, sw := range p.Switches {
-		t = append(t, flag{Flag{sw.Name, "", "", sw.Usage, true}, onlyTrue("leave it out", func(*state) { *sw.Value = true })})
+		t = append(t, sw.flag())
 	}
 	return t
+}
+
+func (sw Switch) flag() flag {
+	set := onlyTrue("leave it out", func(*state) { *sw.Value = true })
+	if sw.Text != nil {
+		set = text(func(*state) *string { return sw.Text })
+	}
+	return flag{Flag{sw.Name, "", sw.Arg, sw.Usage, true}, set}
 }
 
 func confinementFlags() []flag {

@@ -3,7 +3,9 @@ package dockerargs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
@@ -30,11 +32,13 @@ type Invocation struct {
 	Backend string
 	// Config is the operator's configuration file asked for, or "".
 	Config string
+	// Flags are the long names of the flags that were given, sorted.
+	Flags []string
 	// JSON asks for the Result as JSON. It is also set when an error follows, if the flag stood before the error.
 	JSON bool
 }
 
-// Switch is a flag without a value that a command adds to the table.
+// Switch is a flag that a command adds to the table: one without a value, or with one when Text is set.
 type Switch struct {
 	// Name is the long name without dashes.
 	Name string
@@ -42,6 +46,9 @@ type Switch struct {
 	Usage string
 	// Value is set to true when the flag is given.
 	Value *bool
+	// Text, when not nil, is set to the flag's value, in place of Value. Arg names that value in the help text.
+	Text *string
+	Arg  string
 }
 
 // Parser reads command lines. The zero value reads no environment variable and no file: -e NAME then names nothing and
@@ -211,6 +218,7 @@ func (s *state) finish() error {
 	}
 	p.Env = lastOfEach(append(s.fileEnv, s.env...))
 	s.inv.Applied = s.applied()
+	s.inv.Flags = slices.Sorted(maps.Keys(s.seen))
 	return p.Validate()
 }
 

@@ -263,6 +263,15 @@ func TestSwitches(t *testing.T) {
 	assert.ErrorIs(t, err, sandbox.ErrInvalid)
 	_, err = dockerargs.Parser{}.Parse([]string{"--plan", "host", "true"})
 	assert.ErrorIs(t, err, sandbox.ErrInvalid)
+
+	var dir string
+	p = dockerargs.Parser{Switches: []dockerargs.Switch{{Name: "agents", Arg: "DIR", Usage: "look there", Text: &dir}}}
+	inv, err := p.Parse([]string{"--memory", "64m", "--agents=/a", "-i", "host", "true"})
+	require.NoError(t, err)
+	assert.Equal(t, "/a", dir)
+	assert.Equal(t, []string{"agents", "interactive", "memory"}, inv.Flags)
+	_, err = p.Parse([]string{"--agents", "", "host", "true"})
+	assert.ErrorIs(t, err, sandbox.ErrInvalid)
 }
 
 // Names and letters are one to one, and every flag says what it does.

@@ -11,7 +11,7 @@ import (
 
 // Checks returns the lines of a launch check: the choice of the backend, then for every path a call can take, and for
 // every path of every agent, the backend it ends on. What is not isolated, or has a network, is a
-// warning, what would be refused a failure.
+// warning, what would be refused a failure; builtins without a workspace are one only for an agent that is offered them.
 func (p Policy) Checks(agents ...config.Agent) []doctor.Check {
 	out := []doctor.Check{p.choiceCheck()}
 	for _, f := range p.findings(config.Agent{}) {
@@ -62,7 +62,11 @@ func (p Policy) findings(a config.Agent) []finding {
 	return out
 }
 
-const notOffered = "not offered"
+// The mechanisms of calls that do not run.
+const (
+	notOffered  = "not offered"
+	refusedWord = "refused"
+)
 
 func (p Policy) find(r Request) finding {
 	if r.Agent.ID != "" && p.config != nil && !Offered(p.config, r.Path, r.Agent.ID) {
@@ -73,10 +77,14 @@ func (p Policy) find(r Request) finding {
 	}
 	d, err := p.Decide(r)
 	if err != nil {
-		return finding{level: slog.LevelWarn, check: refusedCheck("refused", err)}
+		f := finding{level: slog.LevelWarn, check: refusedCheck(refusedWord, err)}
+		if r.Agent.ID == "" && p.noWorkspace(r.Path) { // it is the operator's choice, as long as nobody is offered one
+			f.check.Status = doctor.Warn
+		}
+		return f
 	}
 	if err := p.notReady(r.Path, d); err != nil {
-		return finding{level: slog.LevelError, check: refusedCheck("refused, not ready: "+d.words(), err)}
+		return finding{level: slog.LevelError, check: refusedCheck(refusedWord+", not ready: "+d.words(), err)}
 	}
 	f := finding{level: slog.LevelInfo, check: doctor.Check{Status: doctor.OK, Mechanism: d.words(), Detail: d.Why}}
 	if d.Network != "" {
@@ -118,7 +126,7 @@ func (d Decision) words() string {
 	case Unsandboxed:
 		return "not isolated: on this host, with all that the gateway's user may do"
 	default:
-		return "refused"
+		return refusedWord
 	}
 }
 

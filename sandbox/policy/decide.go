@@ -61,7 +61,7 @@ func (p Policy) Decide(r Request) (Decision, error) {
 	if err := p.known(r); err != nil {
 		return Decision{}, err
 	}
-	if r.Path.Builtin() && p.config.Sandbox.Workspace == "" {
+	if p.noWorkspace(r.Path) {
 		return Decision{}, p.refuse(r, &Refusal{Why: "there is no workspace"}, "set runtime.sandbox.workspace")
 	}
 	floor, chosen := p.floor(r.Path), p.byDefault(r.Path)
@@ -80,6 +80,11 @@ func (p Policy) Decide(r Request) (Decision, error) {
 		return p.contained(r, floor)
 	}
 	return p.place(r, floor, chosen)
+}
+
+// noWorkspace reports whether a path is one of the builtins, and they have no directory to work in.
+func (p Policy) noWorkspace(path Path) bool {
+	return path.Builtin() && p.config != nil && p.config.Sandbox.Workspace == ""
 }
 
 // known refuses what no decision can be about.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
-	"github.com/soulacy/toolcell/sandbox/doctor"
 )
 
 // Message is one thing that an operator is told at each start.
@@ -82,7 +81,7 @@ func tell(findings []finding, more ...slog.Attr) []Message {
 func (f finding) message(paths string, attrs []slog.Attr) Message {
 	text, reason := paths+": "+f.check.Mechanism, "by"
 	switch {
-	case f.check.Status == doctor.Fail:
+	case strings.HasPrefix(f.check.Mechanism, refusedWord):
 		reason = "reason"
 	case f.level == slog.LevelError:
 		text = "UNSAFE: " + text

@@ -83,6 +83,9 @@ func TestReportsTellTheTruth(t *testing.T) {
 			require.True(t, ok, "%s: %s has a line", name, path)
 			d, err := p.Decide(policy.Request{Path: path})
 			switch {
+			case err != nil && name == "default" && path.Builtin(): // without a workspace
+				assert.Equal(t, doctor.Warn, c.Status, "%s: %s", name, path)
+				assert.Equal(t, "refused", c.Mechanism)
 			case err != nil:
 				assert.Equal(t, doctor.Fail, c.Status, "%s: %s", name, path)
 			case d.Level == policy.Limits || d.Level == policy.Unsandboxed:
@@ -180,6 +183,20 @@ func TestWarningsOfTheConfigurationAreLogged(t *testing.T) {
 	m := ready(c).Messages()[0]
 	assert.Equal(t, slog.LevelWarn, m.Level)
 	assert.Contains(t, m.Attrs[0].Value.String(), "TOOLCELL_ENABLED: the environment cannot choose this")
+}
+
+// Who is offered what would be refused has a failure.
+func TestOfferedWithoutWorkspace(t *testing.T) {
+	p := ready(parse(t, "runtime: {allow_system_agents: [scout]}", "linux"))
+	for _, c := range p.Checks(agent(t, "")) {
+		switch {
+		case c.Name == "scout/shell_exec":
+			assert.Equal(t, doctor.Fail, c.Status)
+			assert.Equal(t, "set runtime.sandbox.workspace", c.Remedy)
+		case c.Name == "shell_exec":
+			assert.Equal(t, doctor.Warn, c.Status)
+		}
+	}
 }
 
 func TestOffered(t *testing.T) {
