@@ -37,7 +37,7 @@ func TestHost(t *testing.T) {
 	p, err = place(t, r, plain, isolated)
 	require.NoError(t, err)
 	assert.False(t, p.OnHost, "a call may ask for more")
-	p, err = place(t, r, plain, tools.Request{Tool: "inline"})
+	p, err = place(t, r, plain, tools.Request{Tool: tools.NameInline})
 	require.NoError(t, err)
 	assert.False(t, p.OnHost, "mode is not about Python tools")
 	p, err = place(t, r, plain, tools.Request{Tool: tools.NameWriteFile})
@@ -48,7 +48,7 @@ func TestHost(t *testing.T) {
 	r = (&machine{}).start(t, "runtime: {sandbox: {python_tools: limits, runtime: runsc, binary: docker}}\n"+
 		"executor: {docker_volumes: ['/srv/data:/data'], docker_user: '1000:1000'}", backends.Options{Agents: []config.Agent{local}})
 	for _, a := range []config.Agent{plain, local} {
-		p, err = place(t, r, a, tools.Request{Tool: "python_file"})
+		p, err = place(t, r, a, tools.Request{Tool: tools.NamePythonFile})
 		require.NoError(t, err)
 		assert.True(t, p.OnHost)
 		_, err = p.Backend.Ready(t.Context(), p.Profile)
@@ -59,7 +59,7 @@ func TestHost(t *testing.T) {
 	assert.False(t, p.OnHost)
 
 	r = (&machine{}).start(t, "", backends.Options{})
-	_, err = place(t, r, local, tools.Request{Tool: "python_file"})
+	_, err = place(t, r, local, tools.Request{Tool: tools.NamePythonFile})
 	assert.ErrorIs(t, err, sandbox.ErrRefused, "less than the floor")
 }
 

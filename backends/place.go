@@ -45,6 +45,9 @@ func (r *Runner) place(ctx context.Context, path policy.Path, d policy.Decision,
 		return tools.Place{}, err
 	}
 	p := tools.Place{Backend: b, OnHost: s.mode != "", Profile: r.profile(path, s, language), MaxTimeout: r.config.MaxTimeout(path.PythonTool())}
+	if p.OnHost {
+		p.Python = r.config.Runtime.PythonBin
+	}
 	if d.Network != "" {
 		p.Profile.Network = d.Network
 	}

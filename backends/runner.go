@@ -164,6 +164,7 @@ func (r *Runner) Tools(a config.Agent) tools.Tools {
 	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID}
 	if r.config != nil {
 		t.Workspace, t.Roots = r.config.WorkspaceDir(), r.config.Roots()
+		t.Python = tools.PythonRules{AllowedDirs: r.config.Runtime.AllowedToolDirs, Env: a.Env}
 	}
 	return t
 }

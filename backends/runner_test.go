@@ -125,7 +125,7 @@ func TestAuto(t *testing.T) {
 	}
 	m = &machine{down: down}
 	r = m.start(t, "runtime: {sandbox: {binary: auto, workspace: "+t.TempDir()+"}}", backends.Options{})
-	for _, tool := range append(names(), "python_file", "inline", "plugin") {
+	for _, tool := range append(names(), tools.NamePythonFile, tools.NameInline, tools.NamePlugin) {
 		_, err := place(t, r, config.Agent{}, tools.Request{Tool: tool})
 		require.ErrorIs(t, err, sandbox.ErrUnavailable, "%s", tool)
 		assert.ErrorContains(t, err, "no sandbox available (looked for native, docker, podman, nerdctl)", "%s", tool)
@@ -209,18 +209,18 @@ func TestAgentsOwnBackend(t *testing.T) {
 	podman, nerdctl := agent(t, "execution: {backend: podman}"), agent(t, "execution: {backend: nerdctl}")
 	m := &machine{down: map[string]error{"nerdctl": errDown}}
 	r := m.start(t, "", backends.Options{Agents: []config.Agent{podman, nerdctl}})
-	p, err := place(t, r, podman, tools.Request{Tool: "inline"})
+	p, err := place(t, r, podman, tools.Request{Tool: tools.NameInline})
 	require.NoError(t, err)
 	assert.Equal(t, "podman", p.Backend.Name())
 	assert.Equal(t, "python:3.12-slim", p.Profile.Image, "host is native's")
-	p, err = place(t, r, config.Agent{}, tools.Request{Tool: "inline"})
+	p, err = place(t, r, config.Agent{}, tools.Request{Tool: tools.NameInline})
 	require.NoError(t, err)
 	assert.Equal(t, "native", p.Backend.Name())
-	_, err = place(t, r, nerdctl, tools.Request{Tool: "inline"})
+	_, err = place(t, r, nerdctl, tools.Request{Tool: tools.NameInline})
 	assert.ErrorIs(t, err, sandbox.ErrUnavailable)
 
 	r = (&machine{}).start(t, "", backends.Options{})
-	_, err = place(t, r, podman, tools.Request{Tool: "inline"})
+	_, err = place(t, r, podman, tools.Request{Tool: tools.NameInline})
 	assert.ErrorIs(t, err, sandbox.ErrRefused, "an agent that came later")
 }
 
@@ -229,7 +229,7 @@ func TestPythonToolsOnAnEngine(t *testing.T) {
 	m := &machine{}
 	r := m.start(t, "runtime: {tool_timeout: 2m, sandbox: {binary: docker}}\n"+
 		"executor: {docker_network: tools, docker_user: image, docker_image: mine, docker_volumes: ['/srv/data:/data:ro']}", backends.Options{})
-	p, err := place(t, r, config.Agent{}, tools.Request{Tool: "plugin"})
+	p, err := place(t, r, config.Agent{}, tools.Request{Tool: tools.NamePlugin})
 	require.NoError(t, err)
 	assert.Same(t, m.have["docker as image"], p.Backend)
 	assert.Equal(t, "tools", p.Profile.Network)
@@ -251,11 +251,26 @@ func TestPythonToolsOnAnEngine(t *testing.T) {
 // The same mounts on the native backend.
 func TestVolumesAreMountsOnNative(t *testing.T) {
 	r := (&machine{}).start(t, "runtime: {python_bin: /opt/venv/bin/python}\nexecutor: {docker_user: '1000:1000', docker_volumes: ['/srv/data:/data:ro']}", backends.Options{})
-	p, err := place(t, r, config.Agent{}, tools.Request{Tool: "python_file"})
+	p, err := place(t, r, config.Agent{}, tools.Request{Tool: tools.NamePythonFile})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"/srv/data:/data:ro"}, p.Profile.Mounts)
 	assert.Equal(t, "1000:1000", p.Profile.User)
 	assert.Equal(t, []string{"/opt/venv/bin/python"}, p.Profile.Interpreters)
+}
+
+// What the operator and the agent say of Python tools reaches them.
+func TestPythonRules(t *testing.T) {
+	r := (&machine{}).start(t, "runtime: {python_bin: python3.11, allowed_tool_dirs: [/srv/agents], sandbox: {python_tools: limits}}", backends.Options{})
+	scout := agent(t, "env: [TOKEN, LANG]")
+	rules := r.Tools(scout).Python
+	assert.Equal(t, []string{"/srv/agents"}, rules.AllowedDirs)
+	assert.Equal(t, []string{"TOKEN", "LANG"}, rules.Env)
+	p, err := place(t, r, scout, tools.Request{Tool: tools.NameInline})
+	require.NoError(t, err)
+	assert.Equal(t, "python3.11", p.Python)
+	p, err = place(t, r, scout, tools.Request{Tool: tools.NameInline, Isolation: "sandbox"})
+	require.NoError(t, err)
+	assert.Empty(t, p.Python, "the interpreter of a sandbox is the image's")
 }
 
 // An engine that was down at the start is asked again, and never replaced.
@@ -284,7 +299,7 @@ func TestOnce(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Backend.Run(t.Context(), p.Profile, sandbox.Command{Argv: []string{"true"}})
 	assert.ErrorContains(t, err, "it is down", "it refuses by itself")
-	_, err = place(t, r, config.Agent{}, tools.Request{Tool: "inline"})
+	_, err = place(t, r, config.Agent{}, tools.Request{Tool: tools.NameInline})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"native", "podman"}, m.opened)
 }
@@ -302,7 +317,7 @@ func TestNothingByOmission(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 
 	var zero backends.Runner
-	for _, name := range append(names(), "inline") {
+	for _, name := range append(names(), tools.NameInline) {
 		_, err := place(t, &zero, config.Agent{}, tools.Request{Tool: name})
 		assert.ErrorIs(t, err, sandbox.ErrRefused, "%s", name)
 	}

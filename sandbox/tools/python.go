@@ -6,10 +6,10 @@ import (
 	_ "embed" // bootstrap
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -145,11 +145,20 @@ type toolError struct {
 func (e *toolError) Error() string { return e.what + ": " + e.cause.Error() }
 func (e *toolError) Unwrap() error { return e.cause }
 
-var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
+// identifier reports whether s can be the name of a function. It is no regular expression, since each start of the command
+// would pay for its tables.
+func identifier(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsNumber(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // check refuses what no place could run.
 func (r pythonRun) check() error {
-	if !r.program && !identifier.MatchString(r.function) {
+	if !r.program && !identifier(r.function) {
 		return sandbox.Invalid("function", "%s is no name of a function", quoted(r.function))
 	}
 	return checkObject(r.call.Arguments)

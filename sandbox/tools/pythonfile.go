@@ -117,7 +117,7 @@ func parseHandler(handler string) (file, function string, err error) {
 		return "", "", sandbox.Invalid("", "unsupported handler scheme %s (supported: python)", quoted(scheme))
 	}
 	at := strings.LastIndex(rest, "::")
-	if at <= 0 || !identifier.MatchString(rest[at+2:]) || strings.ContainsRune(rest, 0) || len(rest) > maxPath {
+	if at <= 0 || !identifier(rest[at+2:]) || strings.ContainsRune(rest, 0) || len(rest) > maxPath {
 		return "", "", malformed(handler)
 	}
 	return rest[:at], rest[at+2:], nil
