@@ -316,3 +316,11 @@ func helperProgram(t *testing.T) string {
 	require.NoError(t, err)
 	return self
 }
+
+// zeros is an endless input.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

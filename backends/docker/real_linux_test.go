@@ -131,14 +131,6 @@ func TestRealStreams(t *testing.T) {
 	})
 }
 
-// zeros is an endless input.
-type zeros struct{}
-
-func (zeros) Read(b []byte) (int, error) {
-	clear(b)
-	return len(b), nil
-}
-
 // What an image asks for does not happen: its entry point, volumes, health check and user are replaced.
 func TestRealImages(t *testing.T) {
 	each(t, func(t *testing.T, r real) {

@@ -152,7 +152,9 @@ func ownKernel(runtime string) bool {
 func seccompEntry(p sandbox.ContainerProfile, e *engine) sandbox.Enforcement {
 	switch {
 	case ownKernel(p.Runtime):
-		return enforced(sandbox.KernelSeccomp, "the runtime %s: its own kernel takes the program's system calls", p.Runtime)
+		x := enforced(sandbox.KernelSeccomp, "the runtime %s: its own kernel takes the program's system calls", p.Runtime)
+		x.Reason = "what the filter forbids may be allowed there, such as namespaces and devices of that kernel's own, and set-user-ID files in a writable mount"
+		return x
 	case e.seccomp || e.dialect == dialectNerdctl:
 		return enforced(sandbox.KernelSeccomp, "this module's profile, --security-opt seccomp")
 	default:

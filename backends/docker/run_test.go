@@ -1,10 +1,7 @@
 package docker
 
 import (
-	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +131,31 @@ func TestReadyErrors(t *testing.T) {
 	check("a rootless engine without controllers", err, sandbox.ErrRefused)
 }
 
+// A runtime with a kernel of its own is looked for before the call, asked for, and compared; the report says what is its.
+func TestKata(t *testing.T) {
+	f := newFake()
+	b := openFake(t, f)
+	p := sandbox.ContainerProfile{Runtime: "kata"}
+	_, err := b.Run(t.Context(), p, program("x"))
+	require.ErrorIs(t, err, sandbox.ErrUnavailable)
+	assert.ErrorContains(t, err, "runsc", "what there is is said")
+	assert.NotContains(t, f.verbs(), "create")
+
+	f.info = strings.Replace(dockerInfo, `"runsc":{}`, `"kata":{}`, 1)
+	b = openFake(t, f)
+	res, err := b.Run(t.Context(), p, program("x"))
+	require.NoError(t, err)
+	create := f.calls[slices.IndexFunc(f.calls, func(c []string) bool { return c[0] == "create" })]
+	require.Contains(t, create, "--runtime")
+	assert.Equal(t, "kata", create[slices.Index(create, "--runtime")+1])
+	assert.Contains(t, res.Enforcement.Get(sandbox.KernelSeccomp).Mechanism, "kata")
+	assert.NotEmpty(t, res.Enforcement.Get(sandbox.LimitProcesses).Reason)
+
+	f.lie = func(m map[string]any) { m["HostConfig"].(map[string]any)["Runtime"] = "runc" }
+	_, err = b.Run(t.Context(), p, program("x"))
+	assert.ErrorIs(t, err, sandbox.ErrRefused)
+}
+
 // A yes is believed for a while, a no is asked for again.
 func TestReadyIsCached(t *testing.T) {
 	f := newFake()
@@ -202,6 +224,58 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// Init is told that its last word has been heard, and is sent nothing after that: what nobody reads when a container ends
+// makes engines lose what it said.
+func TestDoneIsLast(t *testing.T) {
+	for name, last := range map[string]struct {
+		t frame.Type
+		m frame.Message
+	}{
+		"a result": {frame.Result, &frame.Ending{Exited: true}}, "a fault": {frame.Fault, &frame.Failure{Class: frame.ClassNotFound}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := make(chan []frame.Type, 1)
+			f := newFake()
+			f.init = func(i Invocation) int {
+				data, err := frame.Encode(last.t, last.m)
+				if err != nil {
+					return 2
+				}
+				var got []frame.Type
+				for said := false; len(got) == 0 || got[len(got)-1] != frame.Done; said = true {
+					typ, _, err := frame.Read(i.Stdin, nil)
+					if err != nil {
+						break
+					}
+					got = append(got, typ)
+					if !said {
+						_, _ = i.Stdout.Write(data)
+					}
+				}
+				more := make(chan struct{})
+				go func() {
+					_, _, _ = frame.Read(i.Stdin, nil)
+					close(more)
+				}()
+				select {
+				case <-more:
+					got = append(got, 0)
+				case <-time.After(50 * time.Millisecond):
+				}
+				heard <- got
+				return 0
+			}
+			c := program("x")
+			c.Stdin = zeros{}
+			_, err := openFake(t, f).Run(t.Context(), sandbox.ContainerProfile{}, c)
+			require.Equal(t, last.t == frame.Fault, err != nil, "%v", err)
+			got := <-heard
+			assert.Equal(t, frame.Request, got[0])
+			assert.Equal(t, frame.Done, got[len(got)-1])
+		})
+	}
+}
+
 // What reaches init is the call, and nothing of the caller.
 func TestRequest(t *testing.T) {
 	t.Setenv("CALLERS_SECRET", "x")
@@ -227,113 +301,4 @@ func TestRequest(t *testing.T) {
 	assert.Equal(t, "/d", string(got.Dir))
 	assert.Equal(t, time.Second, got.Timeout)
 	assert.EqualValues(t, 20, got.OpenFiles)
-}
-
-// An engine that does not answer is given up after a bound, and a call's context is not what ends the making of a
-// container.
-func TestHangingEngine(t *testing.T) {
-	f := newFake()
-	f.hang = map[string]bool{"info": true}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := Open(ctx, Config{Client: f, Helper: helperProgram(t), StateDir: t.TempDir()})
-	require.ErrorIs(t, err, sandbox.ErrUnavailable)
-}
-
-// A call that is canceled asks init to end, and when that does not help removes the container by name.
-func TestCancel(t *testing.T) {
-	f := newFake()
-	running := make(chan struct{})
-	f.init = speaks(func(_ *frame.Call, say func(frame.Type, []byte)) *frame.Ending {
-		say(frame.Stdout, []byte("so far"))
-		close(running)
-		select {}
-	})
-	stuck := f.init
-	f.init = func(i Invocation) int {
-		go stuck(i)
-		<-running
-		for !slices.Contains(f.verbs(), "rm") {
-			time.Sleep(time.Millisecond)
-		}
-		return 137
-	}
-	b := openFake(t, f)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-running
-		cancel()
-	}()
-	res, err := b.Run(ctx, sandbox.ContainerProfile{}, program("x"))
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.StatusCanceled, res.Status)
-	assert.Equal(t, "so far", string(res.Stdout))
-}
-
-// What the engine has is another image than a moment ago: it is looked at again, once.
-func TestImageReplaced(t *testing.T) {
-	f := newFake()
-	b := openFake(t, f)
-	_, err := b.Run(t.Context(), sandbox.ContainerProfile{}, program("x"))
-	require.NoError(t, err)
-	f.image = `[{"Id":"sha256:2","Config":{}}]`
-	f.lie = func(m map[string]any) { m["Image"] = "sha256:2" }
-	_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, program("x"))
-	require.NoError(t, err)
-	f.lie = func(m map[string]any) { m["Image"] = "sha256:3" }
-	_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, program("x"))
-	require.Error(t, err, "it is not replaced for ever")
-}
-
-// A session is not opened on an image that was looked at before it was replaced; the next attempt looks again.
-func TestSessionImageReplaced(t *testing.T) {
-	f := newFake()
-	f.init = waits
-	b := openFake(t, f)
-	s, err := b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	f.image = `[{"Id":"sha256:2","Config":{}}]`
-	f.lie = func(m map[string]any) { m["Image"] = "sha256:2" }
-	_, err = b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
-	require.ErrorIs(t, err, errImageChanged)
-	s, err = b.OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-}
-
-// A call whose program was killed and does not end takes its session along: nobody can say what it still does.
-func TestSessionProgramStays(t *testing.T) {
-	f := newFake()
-	f.init = waits
-	f.exec = speaks(func(*frame.Call, func(frame.Type, []byte)) *frame.Ending {
-		return &frame.Ending{Cause: frame.CauseTimeout}
-	})
-	s, err := openFake(t, f).OpenSession(t.Context(), sandbox.ContainerProfile{}, sandbox.SessionOptions{})
-	require.NoError(t, err)
-	res, err := s.Run(t.Context(), program("x"))
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.StatusTimeout, res.Status)
-	require.Error(t, s.Err())
-	_, err = s.Run(t.Context(), program("x"))
-	assert.ErrorIs(t, err, sandbox.ErrUnavailable)
-}
-
-// Nothing of a backend is left when it is closed.
-func TestCloseLeavesNothing(t *testing.T) {
-	state := t.TempDir()
-	b, err := Open(t.Context(), Config{Client: newFake(), Image: "image", Helper: helperProgram(t), StateDir: state})
-	require.NoError(t, err)
-	_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, program("x"))
-	require.NoError(t, err)
-	entries, err := os.ReadDir(state)
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
-	require.NoError(t, b.Close())
-	require.NoError(t, b.Close())
-	left, err := filepath.Glob(state + "/*")
-	require.NoError(t, err)
-	assert.Empty(t, left)
-	_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, program("x"))
-	assert.ErrorIs(t, err, sandbox.ErrUnavailable)
 }
