@@ -38,16 +38,19 @@ func parseProgress(line []byte) (Progress, bool) {
 
 // withoutProgress returns a stream without its progress lines.
 func withoutProgress(stream []byte) []byte {
-	if !bytes.Contains(stream, []byte("progress")) {
+	var out []byte
+	at, kept := 0, 0
+	for line := range bytes.Lines(stream) {
+		if _, ok := parseProgress(line); ok {
+			out = append(out, stream[kept:at]...)
+			kept = at + len(line)
+		}
+		at += len(line)
+	}
+	if kept == 0 {
 		return stream
 	}
-	out := make([]byte, 0, len(stream))
-	for line := range bytes.Lines(stream) {
-		if _, ok := parseProgress(line); !ok {
-			out = append(out, line...)
-		}
-	}
-	return out
+	return append(out, stream[kept:]...)
 }
 
 // lines is a writer that hands a stream on line by line, and a long line in parts. The zero value drops everything.
