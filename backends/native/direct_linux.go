@@ -275,6 +275,15 @@ func (d *direct) kill(id uint64) {
 	_ = d.supervisor.Kill(id)
 }
 
+// ask gives the sign of life as soon as events are not being served.
+func (d *direct) ask(id uint64) {
+	go func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_ = d.tell(&wire.Reply{Kind: wire.ReplyAlive, ID: id}, -1) // it only hands out
+	}()
+}
+
 // fail gives up every call. Their processes end with this one at the latest.
 func (d *direct) fail(cause error) {
 	d.mu.Lock()

@@ -35,8 +35,8 @@ type message struct {
 	lost bool
 }
 
-// replies is how many messages one request can get: ReplyExited and ReplyDone, or an error.
-const replies = 3
+// replies is how many messages one request can get at once: ReplyExited, ReplyAlive and ReplyDone, or an error.
+const replies = 4
 
 func (l *lane) start(k *call) (<-chan message, error) { return l.request(&k.request, k.files) }
 
@@ -90,6 +90,11 @@ func stamp(r *wire.Request) error {
 // kill asks for a call's end. An error means that the lane is gone, and the call with it.
 func (l *lane) kill(id uint64) {
 	_ = l.write(&wire.Request{Kind: wire.RequestKill, ID: id}, nil)
+}
+
+// ask asks for a sign of life. It does not wait for a spawner that takes nothing any more; the lane's end ends it.
+func (l *lane) ask(id uint64) {
+	go func() { _ = l.write(&wire.Request{Kind: wire.RequestAlive, ID: id}, nil) }()
 }
 
 func (l *lane) forget(id uint64) {
@@ -148,7 +153,7 @@ func receivedFile(oob []byte) *os.File {
 func (l *lane) deliver(m message) {
 	l.mu.Lock()
 	ch := l.pending[m.reply.ID]
-	if m.reply.Kind != wire.ReplyExited {
+	if m.reply.Kind != wire.ReplyExited && m.reply.Kind != wire.ReplyAlive {
 		delete(l.pending, m.reply.ID)
 	}
 	l.mu.Unlock()

@@ -49,6 +49,8 @@ type runner interface {
 	start(k *call) (<-chan message, error)
 	// kill asks for a call's end.
 	kill(id uint64)
+	// ask asks for a sign of life: a ReplyAlive among what is told about the call.
+	ask(id uint64)
 	// fail gives the runner up, and its calls with it.
 	fail(cause error)
 	// busy is the number of its calls.
@@ -231,16 +233,21 @@ func (s *lanes) userNS(ctx context.Context, waiting *os.File, m idMap) (*os.File
 
 // answer waits for the one answer to a request. A caller that does not want to wait any longer gets an error.
 func (s *lanes) answer(ctx context.Context, l *lane, id uint64, ch <-chan message) (message, error) {
-	stuck := time.NewTimer(s.grace())
+	stuck := time.NewTicker(s.grace())
 	defer stuck.Stop()
-	select {
-	case m := <-ch:
-		return m, nil
-	case <-ctx.Done():
-		l.forget(id)
-		return message{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context ended before the start: %w", ctx.Err())}
-	case <-stuck.C:
-		l.fail(errors.New("it did not answer in time"))
-		return <-ch, nil
+	for late := false; ; {
+		select {
+		case m := <-ch:
+			return m, nil
+		case <-ctx.Done():
+			l.forget(id)
+			return message{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context ended before the start: %w", ctx.Err())}
+		case <-stuck.C:
+			if late {
+				l.fail(errors.New("it did not answer in time"))
+				return <-ch, nil
+			}
+			late = true // it may have been this process that was stopped, with the answer already there
+		}
 	}
 }

@@ -13,8 +13,11 @@ import (
 const (
 	// drainGrace is how long a call waits for what the program's orphans still write.
 	drainGrace = 200 * time.Millisecond
-	// stuckGrace is how long after the deadline a lane that does not answer is given up.
+	// stuckGrace is how long after the deadline a lane is asked whether it still lives, and how long it has to answer.
 	stuckGrace = 10 * time.Second
+	// signsOfLife is how often a lane that has killed a call may answer instead of telling its end. A machine with far
+	// more to do than it can takes its time to take a sandbox apart; a process that a file system holds may never end.
+	signsOfLife = 5
 )
 
 // Run runs c under p; see [sandbox.Backend].
@@ -95,7 +98,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 // await waits for the last word about the call.
 func (k *call) await(ctx context.Context, l runner, messages <-chan message) (ending, error) {
 	var end ending
-	stuck := time.NewTimer(k.timeout() + k.b.lanes.grace())
+	stuck := newSuspicion(k.timeout(), k.b.lanes.grace())
 	defer stuck.Stop()
 	var grace <-chan time.Time
 	canceled := ctx.Done()
@@ -106,25 +109,29 @@ func (k *call) await(ctx context.Context, l runner, messages <-chan message) (en
 				k.lost = m.lost
 				return end, m.err
 			}
-			if m.reply.Kind == wire.ReplyDone {
+			switch m.reply.Kind {
+			case wire.ReplyDone:
 				end.reply = m.reply
 				if m.file != nil {
 					go m.file.Close() // nobody needs to wait for the end of the mounts
 				}
 				return end, nil
+			case wire.ReplyAlive:
+				stuck.answered()
+			default:
+				// The program has ended and left others behind: they get a moment to say what they have to say.
+				grace = k.afterDrain()
 			}
-			// The program has ended and left others behind: they get a moment to say what they have to say.
-			grace = k.afterDrain()
 		case <-grace:
 			l.kill(k.id)
 			grace = nil
 		case <-canceled:
 			end.canceled = true
 			l.kill(k.id)
-			stuck.Reset(k.b.lanes.grace())
+			stuck.Reset(stuck.grace)
 			canceled = nil
 		case <-stuck.C:
-			l.fail(errors.New("it did not end a call in time"))
+			stuck.late(l, k.id)
 		}
 	}
 }
@@ -137,4 +144,39 @@ func (k *call) afterDrain() <-chan time.Time {
 		ch <- time.Now()
 	}()
 	return ch
+}
+
+// suspicion is about a runner that has not told a call's end when it should have. It is asked for a sign of life before it
+// is given up: it keeps the deadline itself, so that one that answers is only slow, or this process was, and what it has
+// told already is read before its answer.
+type suspicion struct {
+	*time.Timer
+	grace time.Duration
+	// asked says that an answer is due; answers counts those that came.
+	asked   bool
+	answers int
+}
+
+func newSuspicion(deadline, grace time.Duration) *suspicion {
+	return &suspicion{Timer: time.NewTimer(deadline + grace), grace: grace}
+}
+
+// late gives the runner up when an answer is due, or when answers are all it gives; else it asks for one.
+func (s *suspicion) late(r runner, id uint64) {
+	switch {
+	case s.asked:
+		r.fail(errors.New("it did not end a call in time, and does not answer"))
+	case s.answers == signsOfLife:
+		r.fail(errors.New("it could not end a call"))
+	default:
+		s.asked = true
+		r.ask(id)
+		s.Reset(s.grace)
+	}
+}
+
+func (s *suspicion) answered() {
+	s.asked = false
+	s.answers++
+	s.Reset(s.grace)
 }

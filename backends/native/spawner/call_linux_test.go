@@ -54,7 +54,7 @@ func TestSurvivors(t *testing.T) {
 	r := p.reply(t)
 	assert.Equal(t, uint32(wire.ReplyExited), r.Kind)
 	assert.Equal(t, 5, unix.WaitStatus(r.Status).ExitStatus())
-	assert.NotEmpty(t, alive(m))
+	eventually(t, "what was left runs", func() bool { return len(alive(m)) > 0 })
 	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestKill, ID: 1}))
 	r = p.reply(t)
 	assert.Equal(t, uint32(wire.ReplyDone), r.Kind)
@@ -208,4 +208,18 @@ func TestTimeout(t *testing.T) {
 	assert.Equal(t, -1, l.timeout(), "an event ends the wait")
 	l.backlog = make([]backlogged, 1)
 	assert.Equal(t, int(backlogWait/time.Millisecond), l.timeout())
+}
+
+// A sign of life comes after what was told before, and says nothing about the call.
+func TestSignOfLife(t *testing.T) {
+	p, m := newPeer(t), mark(t)
+	require.NoError(t, p.run(runRequest(1), "/bin/sleep", m))
+	eventually(t, "the program runs", func() bool { return len(alive(m)) > 0 })
+	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestAlive, ID: 1}))
+	assert.Equal(t, wire.Reply{Kind: wire.ReplyAlive, ID: 1}, p.reply(t))
+	assert.NotEmpty(t, alive(m))
+	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestKill, ID: 1}))
+	assert.Equal(t, uint32(wire.ReplyDone), p.reply(t).Kind)
+	require.NoError(t, p.send(&wire.Request{Kind: wire.RequestAlive, ID: 1}), "also of a call that has ended")
+	assert.Equal(t, uint32(wire.ReplyAlive), p.reply(t).Kind)
 }

@@ -191,6 +191,8 @@ func (l *loop) serve(req *wire.Request, fds []int) error {
 		return l.Kill(req.ID)
 	case wire.RequestUserNS:
 		return l.userNS(req, fds)
+	case wire.RequestAlive:
+		return l.send(&wire.Reply{Kind: wire.ReplyAlive, ID: req.ID}, -1)
 	default:
 		return unix.EPROTO
 	}

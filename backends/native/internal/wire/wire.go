@@ -25,7 +25,7 @@ const (
 )
 
 // version changes with every change of the messages or of the plan's encoding.
-const version = 3
+const version = 4
 
 // magic opens a Hello. A process that finds it waiting on SocketFD is a spawner; nothing else makes it one.
 var magic = [16]byte{'t', 'o', 'o', 'l', 'c', 'e', 'l', 'l', ' ', 's', 'p', 'a', 'w', 'n', 'e', 'r'}
@@ -61,6 +61,8 @@ const (
 	RequestKill
 	// RequestUserNS asks for a user namespace with the request's map, for an id-mapped mount.
 	RequestUserNS
+	// RequestAlive asks for a sign of life, which comes after everything that was told before.
+	RequestAlive
 )
 
 // The flags of a RequestRun.
@@ -95,6 +97,7 @@ const (
 	ReplyExited
 	ReplyDone
 	ReplyUserNS
+	ReplyAlive
 )
 
 // Cause says who ended a call.
