@@ -323,14 +323,18 @@ func TestPrepare(t *testing.T) {
 	ts := set(t, b)
 	images := map[string]string{"python": "python:3.12-slim", "node": "node:22-alpine", "bash": "bash:5"}
 	ts.Chooser = choose(func(r tools.Request) (tools.Place, error) {
-		return tools.Place{Backend: b, Profile: sandbox.ContainerProfile{Image: images[r.Language]}}, nil
+		image := images[r.Language]
+		if r.Tool == tools.NamePythonFile {
+			image = "tools:1"
+		}
+		return tools.Place{Backend: b, Profile: sandbox.ContainerProfile{Image: image}}, nil
 	})
 	require.NoError(t, ts.Prepare(t.Context()))
 	var got []string
 	for _, p := range b.Prepared() {
 		got = append(got, p.Image)
 	}
-	assert.ElementsMatch(t, []string{"", "python:3.12-slim", "node:22-alpine", "bash:5"}, got)
+	assert.ElementsMatch(t, []string{"", "tools:1", "python:3.12-slim", "node:22-alpine", "bash:5"}, got)
 
 	b.PrepareErr = errors.New("no such image")
 	assert.ErrorIs(t, ts.Prepare(t.Context()), b.PrepareErr)

@@ -16,7 +16,7 @@
 //
 // A sandboxed call is as confined as its backend's report says. write_file, read_file, list_files and download_file work
 // in the caller's own process, with its rights: [Tools].Roots contains them, no sandbox does. What a tool writes into
-// the workspace stays there for the next call, and whatever reads it later should not trust it. A tool sees the whole
-// directory that its file lies in, or its plugin's, and the values of the variables that its agent names. The text of a result is
-// a program's output; it can hold anything, instructions to a model among it.
+// the workspace stays there for the next call, and whatever reads it later should not trust it. An agent's or a plugin's
+// own tool sees the whole directory that its file lies in, or its plugin's, and the values of the variables that the
+// agent names. The text of a result is a program's output; it can hold anything, instructions to a model among it.
 package tools

@@ -206,3 +206,23 @@ os.remove(name), os.remove(name + ".py")`
 		assert.Equal(t, want, r.Text())
 	})
 }
+
+// Large arguments and a long line pass everywhere; what is kept of a line is bounded, and that is no error.
+func TestSizes(t *testing.T) {
+	onBackends(t, func(t *testing.T, p place) {
+		ts := toolsAt(t, p)
+		call := tools.PythonCall{Name: "run", Arguments: json.RawMessage(`{"a": "` + strings.Repeat("x", 10<<20) + `"}`)}
+		r, err := ts.Inline(t.Context(), tools.InlineArgs{PythonCall: call, Function: "run", Code: "def run(a): return len(a['a'])"})
+		require.NoError(t, err)
+		require.NoError(t, r.Failed())
+		assert.Equal(t, "10485760", r.Text())
+
+		code := "# " + strings.Repeat("x", 200<<10) + "\nprint('y' * (16 << 20))"
+		r, err = ts.Inline(t.Context(), tools.InlineArgs{PythonCall: tools.PythonCall{Name: "run"}, Code: code})
+		require.NoError(t, err)
+		require.NoError(t, r.Failed())
+		assert.Len(t, r.Output, sandbox.DefaultOutputKB<<10)
+		assert.EqualValues(t, 16<<20+1, r.Result.StdoutBytes)
+		assert.True(t, strings.HasSuffix(r.Text(), "y\n[output truncated]"))
+	})
+}
