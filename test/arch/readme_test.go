@@ -39,6 +39,19 @@ func TestReadmeListsGuarantees(t *testing.T) {
 	}
 }
 
+// The gateway that the README shows is the example, which is run by its own tests and short enough to be read.
+func TestReadmeGateway(t *testing.T) {
+	_, section, ok := strings.Cut(readme(t), "\n## In a gateway\n")
+	require.True(t, ok, "the README has a section about gateways")
+	_, block, ok := strings.Cut(section, "\n```go\n")
+	require.True(t, ok, "it has a Go example")
+	block, _, _ = strings.Cut(block, "\n```\n")
+	src, err := os.ReadFile(filepath.Join(root, "test/gateway/main.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(src), block)
+	assert.Less(t, strings.Count(string(src), "\n"), 60)
+}
+
 // The README's library example is the one that is compiled and run.
 func TestReadmeExample(t *testing.T) {
 	_, block, ok := strings.Cut(readme(t), "\n```go\n")
