@@ -78,11 +78,17 @@ func (b *Backend) imageError(ctx context.Context, name string, err error) error 
 	if !errors.As(err, &failed) {
 		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("look at the image %q", name), Cause: err}
 	}
+	fix := "fetch it before the call with Prepare (toolcell doctor says how), or name one that is there; a call never fetches anything"
+	if name == hostImage {
+		fix = `this machine's own programs are the native backend's "host": use that backend, or name an image that the engine has`
+	}
 	return &sandbox.Error{
-		Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("find the image %q", name), Cause: fmt.Errorf("the engine does not have it: %w", err),
-		Fix: "fetch it before the call with Prepare (toolcell doctor says how), or name one that is there; a call never fetches anything",
+		Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("find the image %q", name), Cause: fmt.Errorf("the engine does not have it: %w", err), Fix: fix,
 	}
 }
+
+// hostImage is no image, but what the native backend calls this machine's own programs; an engine may have one of the name.
+const hostImage = "host"
 
 // image returns what is known of an image. What was found once is believed: a container made from another is noticed,
 // since its image is compared.

@@ -40,3 +40,12 @@ func TestPrepare(t *testing.T) {
 	assert.NotEmpty(t, typed.Fix)
 	assert.ErrorIs(t, b.Prepare(t.Context(), sandbox.ContainerProfile{PIDs: -1}), sandbox.ErrInvalid)
 }
+
+// What the native backend calls this machine's programs is asked of no registry.
+func TestPrepareHost(t *testing.T) {
+	f := newFake()
+	f.set(map[string]string{"image": "No such image"})
+	err := openFake(t, f).Prepare(t.Context(), sandbox.ContainerProfile{Image: "host"})
+	require.ErrorIs(t, err, sandbox.ErrUnavailable)
+	assert.NotContains(t, f.verbs(), "pull")
+}

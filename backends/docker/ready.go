@@ -100,6 +100,9 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 	if missing == nil {
 		return nil
 	}
+	if p.Image == hostImage {
+		return missing // whoever owns that name in a registry was not meant
+	}
 	if _, err := b.engines.get(ctx, b.client); err != nil {
 		return err
 	}

@@ -117,6 +117,9 @@ func TestReadyErrors(t *testing.T) {
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{})
 	check("missing image", err, sandbox.ErrUnavailable)
 
+	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{Image: "host"})
+	check("an image that is the native backend's", err, sandbox.ErrUnavailable)
+
 	f.set(nil)
 	_, err = b.Ready(t.Context(), sandbox.ContainerProfile{Runtime: "kata"})
 	check("unknown runtime", err, sandbox.ErrUnavailable)

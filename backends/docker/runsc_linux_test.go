@@ -29,3 +29,15 @@ func TestRealRunsc(t *testing.T) {
 	_, err = r.Run(t.Context(), sandbox.ContainerProfile{Runtime: "kata"}, sh("true"))
 	assert.ErrorIs(t, err, sandbox.ErrUnavailable)
 }
+
+// gVisor cannot tell the processes of a session's calls apart, so there is no session.
+func TestRealRunscSession(t *testing.T) {
+	r := openReal(t, engines.Docker)
+	r.engine.RequireRunsc(t)
+	_, err := r.OpenSession(t.Context(), sandbox.ContainerProfile{Runtime: engines.RunscRuntime}, sandbox.SessionOptions{})
+	require.ErrorIs(t, err, sandbox.ErrRefused)
+	var typed *sandbox.Error
+	require.ErrorAs(t, err, &typed)
+	assert.Equal(t, sandbox.LifeNoSurvivors, typed.Guarantee)
+	assert.NotEmpty(t, typed.Fix)
+}

@@ -2,7 +2,9 @@ package engines_test
 
 import (
 	"context"
+	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,10 +92,21 @@ func TestHardened(t *testing.T) {
 	})
 }
 
-// The one interface inside is the loopback.
+// What listens on the host's loopback is reached over the host's network, and not without one; the one interface inside is
+// the container's own loopback.
 func TestNoNetwork(t *testing.T) {
+	_, port, err := net.SplitHostPort(listen(t, "tcp", "127.0.0.1:0"))
+	require.NoError(t, err)
+	script := "nc -w 5 127.0.0.1 " + port + " </dev/null"
 	each(t, func(t *testing.T, e *engines.Engine) {
-		r := run(t, e, with(hardened(), e.Load(t, engines.Busybox()), "ls", "/sys/class/net")...)
+		image := e.Load(t, engines.Busybox())
+		open := plain()
+		open[slices.Index(open, "none")] = "host"
+		control := run(t, e, with(open, image, "sh", "-c", script)...)
+		require.Zero(t, control.code, "over the host's network: %+v", control)
+		r := run(t, e, with(hardened(), image, "sh", "-c", script)...)
+		assert.NotZero(t, r.code, "%+v", r)
+		r = run(t, e, with(hardened(), image, "ls", "/sys/class/net")...)
 		require.Zero(t, r.code, "%+v", r)
 		assert.Equal(t, "lo\n", r.out)
 	})

@@ -73,10 +73,20 @@ func publicDir(t *testing.T) string {
 	return dir
 }
 
+// listen has somebody listen until the end of the test, and returns the address.
 func listen(t *testing.T, network, address string) string {
 	l, err := net.Listen(network, address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close() // whoever connects is not kept waiting
+		}
+	}()
 	return l.Addr().String()
 }
 
