@@ -186,22 +186,11 @@ func (t Tools) runPython(ctx context.Context, r pythonRun, find func() (source, 
 
 // runSource runs what was found, under the place's profile.
 func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (result PythonResult, err error) {
-	shown := s
-	switch {
-	case s.dir == "":
-		stage, err := t.stageCode(p, s.code)
-		if err != nil {
-			return PythonResult{}, err
-		}
-		defer func() { err = errors.Join(err, stage.remove()) }()
-		shown = source{dir: stage.codeDir(), file: stage.code}
-		if !p.OnHost {
-			p.Profile.Binds, shown.dir = append(slices.Clone(p.Profile.Binds), stage.mounts(false)...), codeTarget
-		}
-	case !p.OnHost:
-		m := sandbox.Mount{Source: s.dir, Target: ToolTarget, Exec: true}
-		p.Profile.Binds, shown.dir = append(slices.Clone(p.Profile.Binds), m), ToolTarget
+	shown, remove, err := t.show(&p, s)
+	if err != nil {
+		return PythonResult{}, err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
 	python := p.python()
 	taps := r.taps()
 	res, err := p.Backend.Run(ctx, p.Profile, sandbox.Command{
@@ -216,17 +205,26 @@ func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (r
 	return r.result(p, res), nil
 }
 
-// stageCode puts code where only this call's program finds it.
-func (t Tools) stageCode(p Place, code string) (*stage, error) {
-	user, err := sandbox.ParseUser(p.Profile.User)
-	if err != nil {
-		return nil, err
+// show puts a source where the program finds it, and only this call's program what is no file. It returns the source as the
+// program sees it, and what takes it away again.
+func (t Tools) show(p *Place, s source) (source, func() error, error) {
+	ms, remove, target := []sandbox.Mount{{Source: s.dir, Target: ToolTarget, Exec: true}}, func() error { return nil }, ToolTarget
+	if s.dir == "" {
+		user, err := sandbox.ParseUser(p.Profile.User)
+		if err != nil {
+			return source{}, nil, err
+		}
+		st, err := newStage(t.TempDir, "main.py", s.code, user)
+		if err != nil {
+			return source{}, nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
+		}
+		s = source{dir: st.codeDir(), file: st.code}
+		ms, remove, target = st.mounts(false), st.remove, codeTarget
 	}
-	s, err := newStage(t.TempDir, "main.py", code, user)
-	if err != nil {
-		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
+	if !p.OnHost {
+		p.Profile.Binds, s.dir = append(slices.Clone(p.Profile.Binds), ms...), target
 	}
-	return s, nil
+	return s, remove, nil
 }
 
 // python is the interpreter: on the host the operator's; in a sandbox the image's, in place of which the operator's own
