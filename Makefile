@@ -13,9 +13,10 @@ TAGS = $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/toolcell (static, needs no second file) and bin/toolcell-init
+build: ## build bin/toolcell (static, needs no second file), bin/toolcell-init and the MCP server, bin/toolcell-mcp
 	CGO_ENABLED=0 $(GO) build -o bin/toolcell ./cmd/toolcell
 	CGO_ENABLED=0 $(GO) build -o bin/toolcell-init ./cmd/toolcell-init
+	CGO_ENABLED=0 $(GO) build -o bin/toolcell-mcp ./cmd/toolcell-mcp
 
 run: build ## run a real tool in a sandbox, and show what it is denied there
 	@cmd/toolcell/demo/run.sh bin/toolcell

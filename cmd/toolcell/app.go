@@ -188,6 +188,6 @@ func (a *app) root() *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.DisableFlagsInUseLine = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.configCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
+	root.AddCommand(a.runCmd(), a.codeCmd(), a.mcpCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.configCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
 	return root
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build makes the static program that is shipped.
+// build makes the static programs that are shipped.
 func build() (err error) {
 	if bin, err = os.MkdirTemp("", "toolcell-scripts-"); err != nil {
 		return err
@@ -41,7 +41,7 @@ func build() (err error) {
 	if err := os.Chmod(bin, 0o755); err != nil { // scripts run it as another user, too
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(bin, "toolcell"), "../../cmd/toolcell")
+	cmd := exec.Command("go", "build", "-o", bin, "../../cmd/toolcell", "../../cmd/toolcell-mcp")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build toolcell: %w\n%s", err, out)
