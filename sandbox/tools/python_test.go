@@ -316,7 +316,7 @@ func TestPythonFiles(t *testing.T) {
 		{in + "/away/tool.py", []string{dir}, sandbox.ErrRefused, "outside the configured allowed_tool_dirs"},
 		{in + "/../../" + filepath.Base(filepath.Dir(other)) + "/x", []string{dir}, sandbox.ErrInvalid, "no such file or directory"},
 		{other + "/tool.py", []string{dir}, sandbox.ErrRefused, "outside the configured allowed_tool_dirs"},
-		{other + "/tool.py", []string{"/nowhere"}, sandbox.ErrRefused, "outside the configured allowed_tool_dirs"},
+		{other + "/tool.py", []string{"/nowhere"}, sandbox.ErrRefused, "outside the configured allowed_tool_dirs; lstat /nowhere: no such file or directory"},
 		{in + "/none.py", nil, sandbox.ErrInvalid, "no such file or directory"},
 		{in + "/loop.py", nil, sandbox.ErrInvalid, "too many"},
 		{in + "/dir.py", nil, sandbox.ErrInvalid, "it is no regular file"},

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,17 +59,18 @@ func absolute(a FileArgs) (string, error) {
 
 // allowed returns the directory that a real path lies below, and its name there.
 func allowed(dirs []string, real string) (dir, name string, err error) {
+	err = errors.New("outside the configured allowed_tool_dirs")
 	for _, d := range dirs {
 		r, evalErr := filepath.EvalSymlinks(d)
 		if evalErr != nil { // one that is not there allows nothing
-			err = errors.Join(err, evalErr)
+			err = fmt.Errorf("%w; %w", err, evalErr)
 			continue
 		}
 		if name, relErr := filepath.Rel(r, real); relErr == nil && filepath.IsLocal(name) {
 			return r, name, nil
 		}
 	}
-	return "", "", errors.Join(errors.New("outside the configured allowed_tool_dirs"), err)
+	return "", "", err
 }
 
 // readable opens a file inside a directory, which what changed meanwhile cannot lead out of. What is wrong with the file is
