@@ -147,6 +147,8 @@ func TestRealImages(t *testing.T) {
 		_, err := r.Run(t.Context(), p, sh("true"))
 		assert.ErrorIs(t, err, sandbox.ErrNotFound)
 		assert.Equal(t, "x\n", r.ok(t, p, program("/bin/echo", "x")))
+		_, err = r.Run(t.Context(), sandbox.ContainerProfile{}, program("python3", "-c", "1"))
+		assert.ErrorIs(t, err, sandbox.ErrNotFound, "an image without the interpreter")
 		_, err = r.Run(t.Context(), sandbox.ContainerProfile{Image: "toolcell-nosuch"}, program("true"))
 		assert.ErrorIs(t, err, sandbox.ErrUnavailable)
 	})

@@ -18,6 +18,9 @@ import (
 // helperPackage is the program that is init inside.
 const helperPackage = "github.com/soulacy/toolcell/backends/docker/testdata/helper"
 
+// probeTimeout is how long the engine may take to answer: the machine runs other tests beside.
+const probeTimeout = 30 * time.Second
+
 // open opens the docker backend on an engine, with its defaults.
 func open(t *testing.T, e *engines.Engine) *docker.Backend {
 	t.Helper()
@@ -27,7 +30,7 @@ func open(t *testing.T, e *engines.Engine) *docker.Backend {
 func openWith(t *testing.T, e *engines.Engine, c docker.Config) *docker.Backend {
 	t.Helper()
 	e.Setenv(t)
-	c.Binary, c.ProbeTimeout = e.Binary, 30*time.Second
+	c.Binary, c.ProbeTimeout = e.Binary, probeTimeout
 	b, err := docker.Open(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
