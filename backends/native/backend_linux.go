@@ -37,6 +37,7 @@ type Backend struct {
 	filters filterCache
 	hard    hardLimits
 	images  imageCache
+	armory  *armory
 	calls   inflight.Calls
 }
 
@@ -46,6 +47,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // what the host's cgroups allow and starts the first spawner. Its errors match [sandbox.ErrUnavailable].
 func Open(ctx context.Context, c Config) (sandbox.Backend, error) {
 	b := &Backend{config: c, log: c.Logger, cgroupsOpen: make(chan struct{}), spawnerUp: make(chan struct{})}
+	b.armory = newArmory(b)
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
@@ -235,7 +237,9 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 
 // Close kills what runs, waits for it, and gives back the spawners, the cgroups and the ids.
 func (b *Backend) Close() error {
-	if !b.calls.Close() {
+	first := b.calls.Close()
+	b.armory.close()
+	if !first {
 		return nil
 	}
 	return b.release()

@@ -41,6 +41,10 @@ type call struct {
 	request      wire.Request
 	// files go to who forks in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
+	// sealed is the program in memory, until it is sent.
+	sealed *os.File
+	// armed is what distinguishes a call whose sandbox is built ahead of it; nil for any other.
+	armed *armed
 	// theirs are the sandbox's ends of the pipes, closed once they are sent.
 	theirs []*os.File
 	stdin  *os.File
@@ -49,18 +53,27 @@ type call struct {
 	stdout, stderr *capture
 }
 
-// prepare does everything that comes before the request: what it returns, only has to be sent.
-func (b *Backend) prepare(ctx context.Context, id uint64, p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
-	k := &call{b: b, id: id, profile: p, command: c}
-	for _, step := range []func() error{
-		k.validate, k.judge, func() error { return k.openMounts(ctx) }, k.takeGroup, k.openPipes, k.compile,
-	} {
+// prepare does everything that comes before the request: what it returns, only has to be sent. ahead is where a sandbox
+// may stand ready for it; nil is nowhere.
+func (b *Backend) prepare(ctx context.Context, k *call, ahead *armory) (*call, error) {
+	if err := k.do(k.validate, k.judge, k.openMounts); err != nil {
+		return nil, err
+	}
+	if ready := ahead.take(k); ready != nil {
+		return ready, ready.do(ready.openPipes, ready.sealProgram, ready.askRelease)
+	}
+	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, k.compile, k.sealProgram)
+}
+
+// do takes steps one after the other. After a failure the call holds nothing.
+func (k *call) do(steps ...func() error) error {
+	for _, step := range steps {
 		if err := step(); err != nil {
 			k.close()
-			return nil, err
+			return err
 		}
 	}
-	return k, nil
+	return nil
 }
 
 // validate refuses what cannot be meant, before anything is opened.
@@ -68,6 +81,13 @@ func (k *call) validate() error {
 	if err := k.profile.Validate(); err != nil {
 		return err
 	}
+	if err := k.validateCommand(); err != nil {
+		return err
+	}
+	return k.findImage()
+}
+
+func (k *call) validateCommand() error {
 	if err := k.command.Validate(); err != nil {
 		return err
 	}
@@ -77,6 +97,11 @@ func (k *call) validate() error {
 			Cause: fmt.Errorf("%s is more than the profile's %s", k.command.Timeout, k.profile.Limits.Wall), Fix: "a call may only ask for less",
 		}
 	}
+	return nil
+}
+
+// findImage finds the profile's image, and refuses what this backend does not have.
+func (k *call) findImage() error {
 	if k.profile.Network != sandbox.NetworkNone {
 		return &sandbox.Error{
 			Kind: sandbox.KindRefused, Op: "network", Guarantee: sandbox.NetNone,
@@ -111,8 +136,8 @@ func (k *call) judge() error {
 	return k.report.WithoutWaivers().Check("run", k.profile.Require)
 }
 
-// openMounts opens and checks every source and, for a root caller, clones it.
-func (k *call) openMounts(ctx context.Context) error {
+// openMounts opens and checks every source.
+func (k *call) openMounts() error {
 	mounts, err := k.profile.AllMounts()
 	if err != nil {
 		return err
@@ -143,7 +168,7 @@ func (k *call) openMounts(ctx context.Context) error {
 	if len(k.sources) > plan.MaxFDs/2 {
 		return sandbox.Invalid("mounts", "%d mounts with the image's own parts, more than %d", len(k.sources), plan.MaxFDs/2)
 	}
-	return k.takeIdentity(ctx)
+	return nil
 }
 
 // imageMounts turns the parts of an unpacked image into mounts, since its directory may be one that only the caller can
@@ -252,13 +277,6 @@ func (k *call) compile() error {
 		return k.setup("compile the plan", err)
 	}
 	k.plan, k.files[0] = shape.plan, shape.file
-	data, err := plan.Encode(k.program)
-	if err != nil {
-		return k.setup("encode the program", err)
-	}
-	if k.files[1], err = sealed(data); err != nil {
-		return k.setup("seal the program", err)
-	}
 	return nil
 }
 
@@ -286,13 +304,6 @@ func (k *call) specify() error {
 	if k.command.Dir != "" {
 		s.Dir = k.command.Dir
 	}
-	env := environment(s.Identity, k.image, k.profile, k.command)
-	argv := k.command.Argv
-	if exe, ok := k.interpreters.exe[argv[0]]; ok {
-		argv = append([]string{exe}, argv[1:]...) // as the shim would have started it
-	}
-	path, _ := lookup(env, "PATH")
-	k.program = plan.Program{Paths: rootfs.Candidates(argv[0], path), Argv: argv, Env: env}
 	if s.Seccomp, err = k.b.filters.get(seccomp.Options{Inotify: k.profile.Inotify}); err != nil {
 		return err
 	}
@@ -306,6 +317,10 @@ func (k *call) specify() error {
 		// With declared mounts the caller may want to unmount their sources next.
 		k.request.Flags |= wire.FlagHoldMounts
 	}
+	if k.armed != nil {
+		s.Armed = true
+		k.request.Flags |= wire.FlagArmed
+	}
 	k.placeFiles()
 	if d := k.b.lanes.direct; d != nil {
 		k.direct(d)
@@ -316,61 +331,15 @@ func (k *call) specify() error {
 // hostname is the name of every sandbox's machine.
 const hostname = "sandbox"
 
-// rlimitSlack is how many seconds a single process may use beyond the call's CPU time. The rlimit is the second lock:
-// without a cgroup, for what adding up the tree does not see; in a direct call, for when its caller is stopped.
-const rlimitSlack = 2
-
-func (k *call) placeFiles() {
-	k.files = []*os.File{nil, nil}
-	watched := k.group != nil && k.group.CPUUsage() != nil
-	if watched {
-		k.request.Flags |= wire.FlagCPUFile
-		k.files = append(k.files, k.group.CPUUsage())
-	}
-	if !watched || k.b.lanes.direct != nil {
-		k.spec.Limits.CPUSeconds = uint64(k.profile.Limits.CPUSeconds) + rlimitSlack
-	}
-	if k.group != nil && k.group.OOMEvent() != nil {
-		k.request.Flags |= wire.FlagOOMEvent
-		k.files = append(k.files, k.group.OOMEvent())
-	}
-	next := plan.FirstFD
-	add := func(f *os.File) int {
-		k.files = append(k.files, f)
-		next++
-		return next - 1
-	}
-	if k.group != nil {
-		for _, f := range k.group.Procs() {
-			k.spec.FDs.Cgroups = append(k.spec.FDs.Cgroups, add(f))
-		}
-	}
-	theirs := k.theirs
-	if k.stdin != nil {
-		k.spec.FDs.Stdin, theirs = add(theirs[0]), theirs[1:]
-	}
-	k.spec.FDs.Stdout, k.spec.FDs.Stderr = add(theirs[0]), add(theirs[1])
-	for _, s := range k.sources {
-		fd := 0
-		if s.tree != nil {
-			fd = add(s.tree)
-		}
-		k.spec.Mounts = append(k.spec.Mounts, s.confineMount(fd))
-	}
-	if d := k.b.lanes.direct; d != nil && d.process.memfdSysctl != nil {
-		k.spec.FDs.MemfdNoexec = add(d.process.memfdSysctl)
-	}
-}
-
 // sent closes what the sandbox now has itself.
 func (k *call) sent() {
 	for _, f := range k.theirs {
 		f.Close()
 	}
 	k.theirs = nil
-	if len(k.files) > 1 && k.files[1] != nil {
-		k.files[1].Close()
-		k.files[1] = nil
+	if k.sealed != nil {
+		k.sealed.Close()
+		k.sealed = nil
 	}
 	for _, s := range k.sources {
 		s.close()
@@ -378,7 +347,9 @@ func (k *call) sent() {
 	k.sources = nil
 }
 
+// close ends what is left of the call and gives back what it holds.
 func (k *call) close() {
+	k.end()
 	k.sent()
 	if k.stdin != nil {
 		k.stdin.Close()

@@ -23,6 +23,8 @@ type lane struct {
 
 	mu      sync.Mutex
 	pending map[uint64]chan message
+	// waiting are those of them that are armed and wait for their program.
+	waiting map[uint64]bool
 	failed  error
 }
 
@@ -35,10 +37,19 @@ type message struct {
 	lost bool
 }
 
-// replies is how many messages one request can get at once: ReplyExited, ReplyAlive and ReplyDone, or an error.
+// replies is how many messages one request can get at once: ReplyArmed, ReplyExited, ReplyAlive and ReplyDone, or an error.
 const replies = 4
 
-func (l *lane) start(k *call) (<-chan message, error) { return l.request(&k.request, k.files) }
+// start sends the call. The replies to an armed one come where those to its arming came.
+func (l *lane) start(k *call) (<-chan message, error) {
+	if k.armed != nil && k.armed.replies != nil {
+		l.mu.Lock()
+		delete(l.waiting, k.id)
+		l.mu.Unlock()
+		return k.armed.replies, l.write(&k.request, k.files)
+	}
+	return l.request(&k.request, k.files)
+}
 
 // request sends a request with descriptors and returns the channel of its replies. The caller keeps its descriptors.
 func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error) {
@@ -108,7 +119,7 @@ func (l *lane) noexecMemfds() bool { return l.memfdNoexec }
 func (l *lane) busy() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.pending)
+	return len(l.pending) - len(l.waiting)
 }
 
 func (l *lane) alive() bool {
@@ -153,8 +164,13 @@ func receivedFile(oob []byte) *os.File {
 func (l *lane) deliver(m message) {
 	l.mu.Lock()
 	ch := l.pending[m.reply.ID]
-	if m.reply.Kind != wire.ReplyExited && m.reply.Kind != wire.ReplyAlive {
+	switch m.reply.Kind {
+	case wire.ReplyExited, wire.ReplyAlive:
+	case wire.ReplyArmed:
+		l.waiting[m.reply.ID] = true
+	default:
 		delete(l.pending, m.reply.ID)
+		delete(l.waiting, m.reply.ID)
 	}
 	l.mu.Unlock()
 	if ch != nil {
@@ -175,7 +191,7 @@ func (l *lane) fail(cause error) {
 	l.mu.Lock()
 	l.failed = err
 	pending := l.pending
-	l.pending = nil
+	l.pending, l.waiting = nil, nil
 	l.mu.Unlock()
 	for _, ch := range pending {
 		ch <- message{err: err, lost: !l.ended()}

@@ -280,7 +280,7 @@ func TestRenamedSource(t *testing.T) {
 	require.NoError(t, err)
 	defer leave()
 	p := sandbox.ContainerProfile{Binds: []sandbox.Mount{{Source: good, Target: "/work"}}}.WithDefaults()
-	k, err := b.prepare(ctx, id, p, command("cat /work/name"))
+	k, err := b.prepare(ctx, &call{b: b, id: id, profile: p, command: command("cat /work/name")}, nil)
 	require.NoError(t, err)
 	defer k.close()
 	require.NoError(t, os.Rename(good, good+".old"))

@@ -27,7 +27,7 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 	if err != nil {
 		return nil, err
 	}
-	_, err = b.Run(ctx, p, sandbox.Command{Argv: []string{rehearsal}})
+	_, err = b.call(ctx, p, sandbox.Command{Argv: []string{rehearsal}}, nil)
 	if errors.Is(err, sandbox.ErrNotFound) {
 		err = nil
 	}
@@ -85,7 +85,7 @@ func (b *Backend) Explain(ctx context.Context, p sandbox.ContainerProfile, c san
 		return "", err
 	}
 	defer leave()
-	k, err := b.prepare(ctx, id, p.WithDefaults(), c)
+	k, err := b.prepare(ctx, &call{b: b, id: id, profile: p.WithDefaults(), command: c}, nil)
 	if err != nil {
 		return "", err
 	}

@@ -45,6 +45,9 @@ func (k *call) usage() (cgroup.Usage, error) {
 	if err != nil {
 		return u, k.setup("read the call's usage", err)
 	}
+	if k.armed != nil { // what its making took is not the program's
+		u.CPUUser, u.CPUSystem = max(0, u.CPUUser-k.armed.spent.CPUUser), max(0, u.CPUSystem-k.armed.spent.CPUSystem)
+	}
 	return u, nil
 }
 

@@ -22,6 +22,11 @@ const (
 
 // Run runs c under p; see [sandbox.Backend].
 func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (sandbox.Result, error) {
+	return b.call(ctx, p, c, b.armory)
+}
+
+// call makes a call; see [Backend.prepare] for ahead.
+func (b *Backend) call(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command, ahead *armory) (sandbox.Result, error) {
 	begin := time.Now()
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context has ended already: %w", err)}
@@ -34,7 +39,7 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 	if c.ID == "" {
 		c.ID = newCallID()
 	}
-	k, err := b.prepare(ctx, id, p.WithDefaults(), c)
+	k, err := b.prepare(ctx, &call{b: b, id: id, profile: p.WithDefaults(), command: c}, ahead)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -43,7 +48,27 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	if end.reply.Untaken && !end.canceled && c.Stdin == nil {
+		// It ended while it waited. Nothing of the program ran, and no input was read for it.
+		return b.call(ctx, p, c, nil)
+	}
 	return k.result(end, time.Since(begin))
+}
+
+// otherMemfds refuses a spawner that is not like the first one, for which the report was computed.
+func otherMemfds() error {
+	return &sandbox.Error{
+		Kind: sandbox.KindRefused, Op: "run", Guarantee: sandbox.FSNoexecScratch,
+		Cause: errors.New("a later spawner could not make memfds unexecutable, as the first one did"), Fix: "open the backend again",
+	}
+}
+
+// runner returns what makes the call: for an armed sandbox its own lane.
+func (k *call) runner(ctx context.Context) (runner, error) {
+	if k.armed != nil {
+		return k.armed.lane, nil
+	}
+	return k.b.lanes.runner(ctx)
 }
 
 func (k *call) timeout() time.Duration {
@@ -64,16 +89,12 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if err := k.b.awaitSpawner(); err != nil {
 		return ending{}, err
 	}
-	l, err := k.b.lanes.runner(ctx)
+	l, err := k.runner(ctx)
 	if err != nil {
 		return ending{}, err
 	}
 	if k.b.memfdNoexec && !l.noexecMemfds() {
-		// The report was computed for spawners like the first one.
-		return ending{}, &sandbox.Error{
-			Kind: sandbox.KindRefused, Op: "run", Guarantee: sandbox.FSNoexecScratch,
-			Cause: errors.New("a later spawner could not make memfds unexecutable, as the first one did"), Fix: "open the backend again",
-		}
+		return ending{}, otherMemfds()
 	}
 	k.b.amend(k.report, k.profile)
 	messages, err := l.start(k)
@@ -106,11 +127,13 @@ func (k *call) await(ctx context.Context, l runner, messages <-chan message) (en
 		select {
 		case m := <-messages:
 			if m.err != nil {
+				k.over()
 				k.lost = m.lost
 				return end, m.err
 			}
 			switch m.reply.Kind {
 			case wire.ReplyDone:
+				k.over()
 				end.reply = m.reply
 				if m.file != nil {
 					go m.file.Close() // nobody needs to wait for the end of the mounts

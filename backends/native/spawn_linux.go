@@ -38,7 +38,7 @@ func startLane(ctx context.Context, program *os.File, id identity) (*lane, error
 	if err != nil {
 		return nil, unavailable("make the spawner's socket", err, "")
 	}
-	l := &lane{conn: conn, pending: make(map[uint64]chan message)}
+	l := &lane{conn: conn, pending: make(map[uint64]chan message), waiting: make(map[uint64]bool)}
 	if err := l.spawn(program, theirs, id); err != nil {
 		conn.Close()
 		return nil, err

@@ -151,7 +151,7 @@ func wrapped(name string, wrap func(peer string, argv []string) []string, p prog
 // quickWays are the ways to start true that take milliseconds.
 func (m *measurement) quickWays() []subject {
 	p := truth()
-	list := []subject{bare(nameBare, p), captured(nameCaptured, p.argv, p), cold(m.backend, p)}
+	list := []subject{bare(nameBare, p), captured(nameCaptured, p.argv, p), cold(m.backend, p), armed(m.backend, p)}
 	cli, err := filepath.Abs(filepath.Join(m.options.bin, "toolcell"))
 	if err == nil {
 		list = m.optional(list, captured(nameProcess, []string{cli, "run", "host", p.argv[0]}, p), exists(cli))
@@ -175,6 +175,7 @@ func (m *measurement) starts(dir string) error {
 	m.table("a cold call: /bin/true", all)
 	m.ratio(coldToBare, all, nameCold, nameBare)
 	m.ratio(coldToBwrap, all, nameCold, nameBwrap)
+	m.ratio(armedToBare, all, nameArmed, nameBare)
 	m.ratio(processToPeer, all, nameProcess, nameBwrap)
 	m.ratio("cold call / bare start, output captured", all, nameCold, nameCaptured)
 	m.ratio("bwrap / bare start", all, nameBwrap, nameBare)

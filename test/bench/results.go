@@ -123,6 +123,7 @@ type part struct {
 const (
 	coldToBwrap   = "cold call / bwrap"
 	coldToBare    = "cold call / bare start"
+	armedToBare   = "armed call / bare start"
 	processToPeer = "toolcell run / bwrap, as processes"
 	heapToSmall   = "cold call, 1 GiB heap / small heap"
 )
@@ -132,6 +133,7 @@ func judge(ratios []ratio) []goal {
 	goals := []goal{
 		{Name: coldToBwrap, AtMost: 0.6},
 		{Name: coldToBare, AtMost: 3.5},
+		{Name: armedToBare, AtMost: 1.6},
 		{Name: processToPeer, AtMost: 1.5},
 		{Name: heapToSmall, AtMost: 1.3},
 	}

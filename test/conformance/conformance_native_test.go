@@ -14,6 +14,7 @@ import (
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/backends/native"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/test/armed"
 	"github.com/soulacy/toolcell/test/conformance"
 )
 
@@ -51,6 +52,32 @@ func TestNative(t *testing.T) {
 	conformance.Run(t, conformance.Suite{
 		Open: func(t *testing.T) sandbox.Backend { return open(t, c) }, ForeignOwners: os.Geteuid() == 0,
 	})
+}
+
+// TestNativeArmed runs the suite on sandboxes that were built before their calls.
+func TestNativeArmed(t *testing.T) {
+	c := native.Config{Spawner: spawner(t)}
+	if os.Geteuid() != 0 && !complete(t, c) {
+		conformance.Skip(t, "needs root or a delegated cgroup")
+	}
+	var opened []*armed.Backend
+	s := conformance.Suite{ForeignOwners: os.Geteuid() == 0, Open: func(t *testing.T) sandbox.Backend {
+		b := &armed.Backend{Backend: open(t, c).(*native.Backend)}
+		opened = append(opened, b)
+		return b
+	}}
+	if os.Getenv("TOOLCELL_TEST_LONG") == "" { // TestNative has shown the rest on the same sandboxes but for how they get their program
+		s.Only = []string{"results", "stdin", "environment", "identity", "process", "devices", "proc"}
+	}
+	conformance.Run(t, s)
+	var ready, found int
+	for _, b := range opened {
+		r, f := b.Served()
+		ready, found = ready+r, found+f
+	}
+	t.Logf("%d calls had a sandbox built ahead, %d found one", ready, found)
+	assert.Greater(t, found, ready*3/4, "the rest were refused, or were made at the same time")
+	assert.Greater(t, found, 50)
 }
 
 // complete reports whether every guarantee holds here.

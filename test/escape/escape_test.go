@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/soulacy/toolcell/backends/native"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/test/armed"
 	"github.com/soulacy/toolcell/test/conformance"
 )
 
@@ -38,6 +40,20 @@ func TestEscapeAsOrdinaryUser(t *testing.T) {
 		programs = build(t)
 	}
 	conformance.AsUser(t, programs, func(t *testing.T, programs []string) { escape(t, programs[0], programs[1]) })
+}
+
+// TestEscapeArmed makes every attempt from sandboxes that stood ready before their program came, several at a time but in
+// the long form.
+func TestEscapeArmed(t *testing.T) {
+	programs := build(t)
+	h := newHarness(t, programs[0], programs[1])
+	b := &armed.Backend{Backend: h.b.(*native.Backend)}
+	h.b, h.together = b, os.Getenv("TOOLCELL_TEST_LONG") == ""
+	h.attempts(t)
+	ready, found := b.Served()
+	t.Logf("%d calls had a sandbox built ahead, %d found one", ready, found)
+	assert.Greater(t, found, ready*3/4)
+	assert.Greater(t, found, 50)
 }
 
 func escape(t *testing.T, helper, spawner string) {

@@ -147,6 +147,21 @@ func entries(t *testing.T, dir string, which func(fs.DirEntry) bool) int {
 	return n
 }
 
+// members lists the processes in the counter's cgroups.
+func (c *counter) members() []string {
+	var out []string
+	for _, dir := range c.cgroups {
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && filepath.Base(path) == "cgroup.procs" {
+				data, _ := os.ReadFile(path)
+				out = append(out, strings.Fields(string(data))...)
+			}
+			return nil
+		})
+	}
+	return out
+}
+
 // descendants lists the processes below pid.
 func descendants(pid int) []int {
 	var out []int

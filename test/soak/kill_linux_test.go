@@ -34,6 +34,11 @@ func caller(marker string) {
 		os.Exit(1)
 	}
 	script := "for i in 1 2 3; do sleep 100 & done; test $1 = long && wait; exit 0"
+	// Two sandboxes stand ready beside what runs, and are to go with the caller too.
+	if err := b.(sandbox.Armer).Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Command{}, 2); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	fmt.Println("up")
 	var wg sync.WaitGroup
 	for _, kind := range []string{"long", "short", "short", "long"} {
@@ -89,6 +94,8 @@ func TestSoakKilledCallers(t *testing.T) {
 	}
 	t.Logf("%d callers killed with %d processes below them; the last was gone after %d ms at most", rounds, seen, 10*slowest)
 	assert.NotZero(t, seen, "no caller was killed in a call, so nothing was tried")
+	// A start removes what is empty, and a process that is being reaped is still in its cgroup.
+	require.Eventually(t, func() bool { return len(c.members()) == 0 }, 20*time.Second, 10*time.Millisecond)
 	b, err := native.Open(t.Context(), config(c.parent, os.Getpid()))
 	require.NoError(t, err)
 	require.NoError(t, b.Close())

@@ -187,6 +187,8 @@ func (l *loop) serve(req *wire.Request, fds []int) error {
 	case wire.RequestRun:
 		l.served++
 		return l.Start(req, fds)
+	case wire.RequestRelease:
+		return l.Release(req, fds)
 	case wire.RequestKill:
 		return l.Kill(req.ID)
 	case wire.RequestUserNS:

@@ -25,7 +25,7 @@ func Compile(s Spec) (*plan.Plan, error) {
 	for _, part := range []func(){
 		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
 		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
-		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.callerLives, c.seccomp,
+		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.callerLives, c.seccomp, c.await,
 	} {
 		part()
 	}
@@ -132,6 +132,10 @@ const nullDevice = "/dev/null"
 // until emptyInput, so that nothing that is opened from here on gets descriptor 0.
 func (c *compiler) takeStreams() {
 	c.For("")
+	if c.spec.Armed {
+		c.holdStreams()
+		return
+	}
 	if c.spec.FDs.Stdin == 0 {
 		c.Call("keep descriptor 0", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY, "O_RDONLY"), plan.Num(0)), plan.Want(0))
 	} else {
@@ -141,6 +145,13 @@ func (c *compiler) takeStreams() {
 	c.dup("standard error", plan.FD(c.spec.FDs.Stderr), 2)
 }
 
+// holdStreams keeps the places of the streams until they come with the program.
+func (c *compiler) holdStreams() {
+	c.Call("keep descriptor 0", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY, "O_RDONLY"), plan.Num(0)), plan.Want(0))
+	c.dup("keep descriptor 1", plan.FD(0), 1)
+	c.dup("keep descriptor 2", plan.FD(0), 2)
+}
+
 func (c *compiler) dup(name string, fd plan.Arg, to int) {
 	c.Call(name, plan.Dup3, args(fd, plan.FD(to), plan.Num(0)), plan.Want(int64(to)))
 }
@@ -148,12 +159,16 @@ func (c *compiler) dup(name string, fd plan.Arg, to int) {
 // emptyInput makes the sandbox's own null device the input of a program that is given none. The host's, which kept the
 // place, could not be opened again through /dev/stdin.
 func (c *compiler) emptyInput() {
-	if c.spec.FDs.Stdin != 0 {
+	if c.spec.FDs.Stdin != 0 && !c.spec.Armed {
 		return
 	}
 	c.For("")
 	null := c.Call("an empty input", plan.Openat, args(cwd(), c.Str(nullDevice), plan.Flag(unix.O_RDONLY|unix.O_CLOEXEC, "O_RDONLY|O_CLOEXEC"), plan.Num(0)))
 	c.dup("standard input", null.Arg(), 0)
+	if c.spec.Armed { // nothing of the host's may be held while it waits
+		c.dup("instead of standard output", null.Arg(), 1)
+		c.dup("instead of standard error", null.Arg(), 2)
+	}
 	c.Do("close it", plan.Close, args(null.Arg()))
 }
 

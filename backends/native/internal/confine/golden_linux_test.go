@@ -58,6 +58,8 @@ func variants() map[string]func(*Spec) {
 		"direct": func(s *Spec) {
 			s.Direct, s.Ignored, s.FDs.MemfdNoexec = true, []int{1, 13}, plan.FirstFD+4
 		},
+		"armed":       func(s *Spec) { s.Armed, s.FDs.Stdin, s.FDs.Stdout, s.FDs.Stderr = true, 0, 0, 0 },
+		"armed-input": func(s *Spec) { s.Armed, s.FDs.Stdin, s.FDs.Stdout, s.FDs.Stderr = true, 1, 0, 0 },
 		"ordinary": func(s *Spec) {
 			s.DropGroups, s.Scratch.Exec, s.FDs.Stdin = false, true, 0
 		},
@@ -151,6 +153,11 @@ func TestOrder(t *testing.T) {
 		restrict, _ := at(plan.LandlockRestrictSelf)
 		seccomp, _ := at(plan.Seccomp)
 		assert.True(t, pivot < drop && drop < capset && capset < nnp && nnp < seccomp, "%s: %d %d %d %d %d", name, pivot, drop, capset, nnp, seccomp)
+		if last := p.Steps()[len(p.Steps())-1]; s.Armed {
+			wait, _ := at(plan.Recvmsg)
+			assert.True(t, seccomp < wait && last.Guarantee == "", "%s: the filter is there before the call is waited for", name)
+			continue
+		}
 		assert.Equal(t, len(p.Steps())-1, seccomp, "%s: the filter is last", name)
 		if s.Kernel.Landlock > 0 {
 			assert.True(t, nnp < restrict && restrict < seccomp, name)

@@ -99,10 +99,18 @@ func (c *compiler) dropPrivileges() {
 func (c *compiler) closeRest() {
 	c.For(string(sandbox.FSNoHostFiles))
 	c.Do("nothing but the streams is passed on", plan.CloseRange, args(plan.FD(plan.ChannelFD), plan.FD(plan.AttentionFD), plan.Flag(unix.CLOSE_RANGE_CLOEXEC, "CLOSE_RANGE_CLOEXEC")))
-	c.Do("the rest is closed", plan.CloseRange, args(plan.FD(plan.AttentionFD+1), plan.Flag(^uint32(0), "~0"), plan.Num(0)))
+	closed := func(first int, last plan.Arg) {
+		c.Do("the rest is closed", plan.CloseRange, args(plan.FD(first), last, plan.Num(0)))
+	}
+	if c.spec.Armed {
+		closed(plan.AttentionFD+1, plan.Flag(^uint32(0), "~0"))
+		return
+	}
+	closed(plan.AttentionFD+1, plan.FD(plan.ProgramFD-1)) // the program is still to be mapped
+	closed(plan.ProgramFD+1, plan.Flag(^uint32(0), "~0"))
 }
 
-// seccomp installs the filter, last of all: it forbids most of what the plan does.
+// seccomp installs the filter, last of all that confines: it forbids most of what the plan does.
 func (c *compiler) seccomp() {
 	c.For(string(sandbox.KernelSeccomp))
 	filter := c.Bytes(c.spec.Seccomp, "filter")

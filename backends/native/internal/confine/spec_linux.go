@@ -40,6 +40,9 @@ type Spec struct {
 	Seccomp []byte
 	// FDs says where the call's descriptors are.
 	FDs FDs
+	// Armed says that the program is not known yet: the plan waits for it, confined, and takes the streams with it. FDs
+	// has none then but for a Stdin that is not 0 when the program will have an input.
+	Armed bool
 	// Direct says that no spawner has prepared the process: it comes from its caller. Ignored are the signals that the
 	// caller ignores.
 	Direct  bool
@@ -112,7 +115,7 @@ func Bounded() []int {
 type FDs struct {
 	// Cgroups are opened cgroup.procs files.
 	Cgroups []int
-	// Stdin, Stdout and Stderr are the program's streams. A Stdin of 0 means an empty one.
+	// Stdin, Stdout and Stderr are the program's streams. A Stdin of 0 means an empty one. See Spec.Armed.
 	Stdin, Stdout, Stderr int
 	// MemfdNoexec, unless it is 0, is the open sysctl vm.memfd_noexec.
 	MemfdNoexec int

@@ -25,15 +25,15 @@ func run(r *Request) {
 	if errno != 0 {
 		fault(plan.ChannelFD, StepMap, errno)
 	}
-	program, errno := mapPlan(plan.ProgramFD)
-	if errno != 0 {
-		fault(plan.ChannelFD, StepMap, errno)
-	}
 	steps := load32(base, plan.OffSteps)
 	for i := uintptr(0); i < steps; i++ {
 		if errno, ok := execute(base, plan.HeaderSize+i*plan.StepSize); !ok {
 			fault(plan.ChannelFD, uint32(i), errno)
 		}
+	}
+	program, errno := mapPlan(plan.ProgramFD) // which came with the request, or by a step
+	if errno != 0 {
+		fault(plan.ChannelFD, StepMap, errno)
 	}
 	reap(start(program), r)
 }

@@ -49,6 +49,8 @@ const (
 	RecordExited = 2
 	// RecordStarted: the program is running.
 	RecordStarted = 3
+	// RecordArmed: everything is done but what a program is needed for, which is waited for. A step of the plan sends it.
+	RecordArmed = 4
 )
 
 // Pseudo steps, for faults outside the plan.

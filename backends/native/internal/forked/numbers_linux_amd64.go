@@ -32,6 +32,7 @@ var numbers = [plan.NumCalls]uint16{
 	plan.Prctl:                 157,
 	plan.Prlimit64:             302,
 	plan.Recvfrom:              45,
+	plan.Recvmsg:               47,
 	plan.RtSigaction:           13,
 	plan.SchedSetaffinity:      203,
 	plan.SchedSetscheduler:     144,

@@ -32,6 +32,7 @@ var numbers = [plan.NumCalls]uint16{
 	plan.Prctl:                 167,
 	plan.Prlimit64:             261,
 	plan.Recvfrom:              207,
+	plan.Recvmsg:               212,
 	plan.RtSigaction:           134,
 	plan.SchedSetaffinity:      122,
 	plan.SchedSetscheduler:     119,

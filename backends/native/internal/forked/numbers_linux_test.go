@@ -28,7 +28,7 @@ var here = map[plan.Call]uintptr{
 	plan.Mount: unix.SYS_MOUNT, plan.MountSetattr: unix.SYS_MOUNT_SETATTR, plan.MoveMount: unix.SYS_MOVE_MOUNT,
 	plan.OpenTree: unix.SYS_OPEN_TREE, plan.Openat: unix.SYS_OPENAT, plan.Openat2: unix.SYS_OPENAT2,
 	plan.Personality: unix.SYS_PERSONALITY, plan.PivotRoot: unix.SYS_PIVOT_ROOT, plan.Prctl: unix.SYS_PRCTL,
-	plan.Prlimit64: unix.SYS_PRLIMIT64, plan.Recvfrom: unix.SYS_RECVFROM, plan.RtSigaction: unix.SYS_RT_SIGACTION, plan.SchedSetaffinity: unix.SYS_SCHED_SETAFFINITY,
+	plan.Prlimit64: unix.SYS_PRLIMIT64, plan.Recvfrom: unix.SYS_RECVFROM, plan.Recvmsg: unix.SYS_RECVMSG, plan.RtSigaction: unix.SYS_RT_SIGACTION, plan.SchedSetaffinity: unix.SYS_SCHED_SETAFFINITY,
 	plan.SchedSetscheduler: unix.SYS_SCHED_SETSCHEDULER, plan.Seccomp: unix.SYS_SECCOMP,
 	plan.Setgroups: unix.SYS_SETGROUPS, plan.Sethostname: unix.SYS_SETHOSTNAME,
 	plan.Setpriority: unix.SYS_SETPRIORITY, plan.Setresgid: unix.SYS_SETRESGID, plan.Setresuid: unix.SYS_SETRESUID,
@@ -43,7 +43,7 @@ var onARM64 = map[string]uint64{
 	"Chdir": 49, "Fchdir": 50, "Openat": 56, "Close": 57, "Write": 64, "Capset": 91, "Personality": 92, "Unshare": 97,
 	"SchedSetscheduler": 119, "SchedSetaffinity": 122, "Setpriority": 140, "Setresuid": 147, "Setresgid": 149,
 	"Setsid": 157, "Setgroups": 159, "Sethostname": 161, "Umask": 166, "Prctl": 167, "Socket": 198, "Keyctl": 219,
-	"Prlimit64": 261, "Recvfrom": 207, "RtSigaction": 134, "Seccomp": 277, "Statx": 291, "OpenTree": 428, "MoveMount": 429, "Fsopen": 430, "Fsconfig": 431,
+	"Prlimit64": 261, "Recvfrom": 207, "Recvmsg": 212, "RtSigaction": 134, "Seccomp": 277, "Statx": 291, "OpenTree": 428, "MoveMount": 429, "Fsopen": 430, "Fsconfig": 431,
 	"Fsmount": 432, "CloseRange": 436, "Openat2": 437, "Faccessat2": 439, "MountSetattr": 442,
 	"LandlockCreateRuleset": 444, "LandlockAddRule": 445, "LandlockRestrictSelf": 446,
 }

@@ -80,7 +80,7 @@ func TestSteps(t *testing.T) {
 			b.Pointer(m, 8, b.Bytes([]byte("x"), ""))
 			b.Same("", m, 8, b.Words("", 0))
 		}, 0, 0},
-		// The places of the plan and the program are free by now.
+		// The place of the plan is free by now, that of the program is not.
 		"a wait at the end of a file": {func(b *plan.Builder) {
 			b.Do("", plan.Openat, []plan.Arg{cwd, b.Str("/dev/null"), plan.Num(0), plan.Num(0)}, plan.Want(0))
 			b.Do("", plan.Dup3, []plan.Arg{plan.Num(0), plan.Num(plan.PlanFD), plan.Num(0)}, plan.Want(plan.PlanFD))
@@ -89,9 +89,9 @@ func TestSteps(t *testing.T) {
 		"a wait on nothing": {func(b *plan.Builder) { b.Wait("", 999, b.Buffer(1, "")) }, 0, unix.EBADF},
 		"a full wait": {func(b *plan.Builder) {
 			fd := b.Call("", plan.Openat, []plan.Arg{cwd, b.Str("/dev/zero"), plan.Num(0), plan.Num(0)})
-			b.Do("", plan.Dup3, []plan.Arg{fd.Arg(), plan.Num(plan.ProgramFD), plan.Num(0)}, plan.Want(plan.ProgramFD))
+			b.Do("", plan.Dup3, []plan.Arg{fd.Arg(), plan.Num(plan.PlanFD), plan.Num(0)}, plan.Want(plan.PlanFD))
 			m := b.Bytes([]byte("not zero"), "")
-			b.Wait("", plan.ProgramFD, m)
+			b.Wait("", plan.PlanFD, m)
 			b.Same("", m, 0, b.Words("", 0))
 		}, -1, 0},
 	} {

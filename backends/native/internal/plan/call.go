@@ -34,6 +34,7 @@ const (
 	Prctl
 	Prlimit64
 	Recvfrom
+	Recvmsg
 	RtSigaction
 	SchedSetaffinity
 	SchedSetscheduler
@@ -76,7 +77,7 @@ var callNames = [numCalls]string{
 	LandlockRestrictSelf: "landlock_restrict_self",
 	Mkdirat:              "mkdirat", Mount: "mount", MountSetattr: "mount_setattr", MoveMount: "move_mount",
 	OpenTree: "open_tree", Openat: "openat", Openat2: "openat2", Personality: "personality",
-	PivotRoot: "pivot_root", Prctl: "prctl", Prlimit64: "prlimit64", Recvfrom: "recvfrom", RtSigaction: "rt_sigaction",
+	PivotRoot: "pivot_root", Prctl: "prctl", Prlimit64: "prlimit64", Recvfrom: "recvfrom", Recvmsg: "recvmsg", RtSigaction: "rt_sigaction",
 	SchedSetaffinity: "sched_setaffinity", SchedSetscheduler: "sched_setscheduler", Seccomp: "seccomp",
 	Setgroups: "setgroups", Sethostname: "sethostname", Setpriority: "setpriority",
 	Setresgid: "setresgid", Setresuid: "setresuid", Setsid: "setsid", Socket: "socket", Statx: "statx",

@@ -50,8 +50,8 @@ const (
 	// ChannelFD is the socket to the spawner, AttentionFD an eventfd that wakes it up.
 	ChannelFD   = 3
 	AttentionFD = 4
-	// PlanFD is the plan and ProgramFD the program, a plan of its own without steps; both are closed once they are
-	// mapped.
+	// PlanFD is the plan and ProgramFD the program, a plan of its own without steps; the one is mapped before the first
+	// step, the other after the last, and both are closed then.
 	PlanFD    = 5
 	ProgramFD = 6
 	// FirstFD is the first of the descriptors that came with the request, in their order.

@@ -14,17 +14,20 @@ import (
 
 // call is one sandbox: its init and what is watched of it. Descriptors that are not open are -1.
 type call struct {
-	id       uint64
-	pid      int
-	pidfd    int
-	channel  int
-	cpuFile  int
-	oom      int
-	mounts   int
+	id      uint64
+	pid     int
+	pidfd   int
+	channel int
+	cpuFile int
+	oom     int
+	mounts  int
+	// deadline is zero while the call is armed and waits.
 	deadline time.Time
 	budget   time.Duration
 	checkCPU time.Time
 	usage    cpuSampler
+	// armed says that the program comes later than its sandbox.
+	armed bool
 	// reply is what is known of the end so far; cause is the first reason to kill.
 	reply wire.Reply
 }
@@ -32,7 +35,7 @@ type call struct {
 // Start serves a RequestRun: it forks the sandbox's init and watches it from then on. What keeps the call from being
 // made is told like its end; an error is the supervisor's own. The descriptors stay the caller's.
 func (s *Supervisor) Start(req *wire.Request, fds []int) error {
-	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1, budget: time.Duration(req.CPU)}
+	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1, armed: req.Flags&wire.FlagArmed != 0}
 	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID, Waited: monotonic() - req.Sent}
 	rest, err := c.takeOwn(req.Flags, fds)
 	if err == nil {
@@ -43,9 +46,9 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 		return s.Refuse(req.ID, wire.StepFork, err)
 	}
 	err = c.identify(req) // first of all, since init waits for it
-	now := time.Now()
-	c.deadline = now.Add(time.Duration(req.Timeout))
-	c.checkCPU = now.Add(c.nextCheck(0))
+	if req.Flags&wire.FlagArmed == 0 {
+		c.begin(req)
+	}
 	slot, watched := s.add(c)
 	if watched != nil {
 		return s.abandon(slot, c, watched)
@@ -56,6 +59,47 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 		return s.kill(c, wire.CauseNone)
 	}
 	return nil
+}
+
+// begin starts the clocks. What the sandbox has used before, while it was made, is not the program's.
+func (c *call) begin(req *wire.Request) {
+	now, used := time.Now(), time.Duration(0)
+	if c.armed && req.CPU > 0 {
+		used = c.cpuUsed()
+	}
+	c.budget = used + time.Duration(req.CPU)
+	c.deadline = now.Add(time.Duration(req.Timeout))
+	c.checkCPU = now.Add(c.nextCheck(used))
+}
+
+// Release serves a RequestRelease: it hands the program of an armed call to its init. One that is not there has ended
+// in the meantime, and its end has been told.
+func (s *Supervisor) Release(req *wire.Request, fds []int) error {
+	slot, ok := s.byID[req.ID]
+	if !ok {
+		return nil
+	}
+	c := s.calls[slot]
+	if !c.armed || !c.deadline.IsZero() {
+		return unix.EPROTO
+	}
+	c.reply.Waited = monotonic() - req.Sent
+	c.begin(req)
+	if c.channel < 0 {
+		c.reply.Untaken = true // init has ended; its pidfd tells the rest
+		return nil
+	}
+	err := unix.Sendmsg(c.channel, []byte{1}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		c.reply.Untaken = true
+		return nil
+	}
+	if err == nil {
+		return nil
+	}
+	c.reply.Faulted, c.reply.BySpawner = true, true
+	c.reply.Step, c.reply.Errno = wire.StepRelease, uint32(Errno(err))
+	return s.kill(c, wire.CauseNone)
 }
 
 // monotonic is the clock that both ends share.
@@ -213,6 +257,7 @@ func (s *Supervisor) readRecords(c *call) error {
 			return nil
 		}
 		if errors.Is(err, unix.ECONNRESET) {
+			c.reply.Untaken = c.armed
 			continue // init ended without taking its release; told once, before what it has sent (unix_release_sock())
 		}
 		if err != nil || n != forked.RecordSize {
@@ -228,6 +273,10 @@ func (s *Supervisor) readRecords(c *call) error {
 
 func (s *Supervisor) take(c *call, rec *forked.Record) error {
 	switch rec.Kind {
+	case forked.RecordArmed:
+		r := c.reply
+		r.Kind = wire.ReplyArmed
+		return s.tell(&r, -1)
 	case forked.RecordStarted:
 		c.reply.Started = true
 	case forked.RecordFault:
@@ -259,6 +308,7 @@ func (s *Supervisor) finish(slot int, c *call) error {
 		return err
 	}
 	c.reply.InitStatus = uint32(status)
+	c.reply.Untaken = c.reply.Untaken || c.armed && c.deadline.IsZero()
 	if c.reply.Cause == wire.CauseNone && !c.reply.Exited && !c.reply.Faulted && status.Exited() && status.ExitStatus() == forked.ExpiredExit {
 		c.reply.Cause = wire.CauseTimeout // its own clock was first
 	}

@@ -26,7 +26,7 @@ const (
 func (s *Supervisor) Timeout(now time.Time) time.Duration {
 	var next time.Time
 	for _, c := range s.calls {
-		if c == nil {
+		if c == nil || c.deadline.IsZero() {
 			continue
 		}
 		for _, t := range []time.Time{c.deadline, c.checkCPU} {
@@ -44,7 +44,7 @@ func (s *Supervisor) Timeout(now time.Time) time.Duration {
 // Expire kills what has reached its deadline or used up its CPU time.
 func (s *Supervisor) Expire(now time.Time) {
 	for _, c := range s.calls {
-		if c == nil {
+		if c == nil || c.deadline.IsZero() {
 			continue
 		}
 		if !now.Before(c.deadline) {

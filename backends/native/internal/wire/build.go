@@ -25,7 +25,7 @@ func Build() [32]byte {
 		}
 	}
 	write(h, plan.Magic, plan.HeaderSize, plan.StepSize, plan.FirstFD, plan.MaxFDs)
-	write(h, unsafe.Sizeof(Request{}), unsafe.Sizeof(Reply{}), ReplyAlive, RequestAlive, StepMaps, CauseKilled)
+	write(h, unsafe.Sizeof(Request{}), unsafe.Sizeof(Reply{}), ReplyArmed, RequestRelease, StepRelease, CauseKilled)
 	for c := plan.Call(1); c.Valid(); c++ {
 		write(h, c.String())
 	}

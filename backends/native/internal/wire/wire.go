@@ -10,6 +10,12 @@
 //	  │ Request(RequestKill) ─────────────▶│   enough waited, or canceled
 //	  │ ◀─────────────────────────── Reply │   ReplyDone: init is reaped, nothing is left
 //
+// A call that is armed ahead, without a program and its streams, begins with
+//
+//	│ Request(RequestRun), FlagArmed ───▶│
+//	│ ◀─────────────────────────── Reply │   ReplyArmed: confined, and waiting
+//	│ Request(RequestRelease) + them ───▶│   and goes on as above
+//
 // The package makes no system call and builds on every operating system.
 package wire
 
@@ -63,6 +69,8 @@ const (
 	RequestUserNS
 	// RequestAlive asks for a sign of life, which comes after everything that was told before.
 	RequestAlive
+	// RequestRelease starts the program of a call that was armed (FlagArmed). The descriptors are init's, in its order.
+	RequestRelease
 )
 
 // The flags of a RequestRun.
@@ -72,6 +80,8 @@ const (
 	// FlagDenySetgroups: init's groups are fixed, as they must be when a process without privileges writes its own group as
 	// the map (user_namespaces(7)).
 	FlagDenySetgroups
+	// FlagArmed: the call's time begins with its RequestRelease. Until then it is told with a ReplyArmed that it waits.
+	FlagArmed
 	FlagHoldMounts // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
 )
 
@@ -98,6 +108,7 @@ const (
 	ReplyDone
 	ReplyUserNS
 	ReplyAlive
+	ReplyArmed
 )
 
 // Cause says who ended a call.
@@ -127,10 +138,12 @@ type Reply struct {
 	Faulted, BySpawner bool
 	// MemfdNoexec, in a ReplyReady, says that memfds are not executable in the spawner's process namespace.
 	MemfdNoexec bool
-	_           [3]byte
-	Step        uint32
-	Errno       uint32
-	Status      uint32
+	// Untaken, in a ReplyDone, says that an armed sandbox ended before it took its program, of which nothing ran.
+	Untaken bool
+	_       [2]byte
+	Step    uint32
+	Errno   uint32
+	Status  uint32
 	// InitStatus is the wait status of the sandbox's init.
 	InitStatus uint32
 	// Waited is how long the request lay before the spawner took it, in nanoseconds.
@@ -168,6 +181,7 @@ func Parse[M Message](m *M, data []byte) error {
 var replyBools = [...]uintptr{
 	unsafe.Offsetof(Reply{}.Started), unsafe.Offsetof(Reply{}.Exited), unsafe.Offsetof(Reply{}.Faulted),
 	unsafe.Offsetof(Reply{}.BySpawner), unsafe.Offsetof(Reply{}.MemfdNoexec),
+	unsafe.Offsetof(Reply{}.Untaken),
 }
 
 // The steps of the spawner's own start, as a ReplyFault numbers them.
@@ -183,6 +197,8 @@ const (
 	StepFork
 	// StepMaps: writing a call's identity maps.
 	StepMaps
+	// StepRelease: handing an armed call its program.
+	StepRelease
 )
 
 // StepName names a step of the spawner.
@@ -206,6 +222,8 @@ func StepName(step uint32) string {
 		return "make namespaces"
 	case StepMaps:
 		return "write identity maps"
+	case StepRelease:
+		return "hand over the program"
 	default:
 		return "unknown step"
 	}
