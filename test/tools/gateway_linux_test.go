@@ -144,7 +144,7 @@ func places(t *testing.T) map[string]place {
 
 // What a tool of the operator's own interpreter imports is not in an image, and that is the tool's failure.
 func TestPackageThatIsNotThere(t *testing.T) {
-	onBackends(t, func(t *testing.T, p place) {
+	onKinds(t, func(t *testing.T, p place) {
 		r, err := toolsAt(t, p).Inline(t.Context(), tools.InlineArgs{PythonCall: tools.PythonCall{Name: "t"}, Code: "import no_such_package_at_all"})
 		require.NoError(t, err)
 		assert.ErrorContains(t, r.Failed(), "ModuleNotFoundError: No module named 'no_such_package_at_all'")
@@ -163,7 +163,7 @@ func TestHostileEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	onBackends(t, func(t *testing.T, p place) {
+	onKinds(t, func(t *testing.T, p place) {
 		p.Python = "/usr/bin/python3" // the one in the PATH may be a shell script
 		ts := toolsAt(t, p)
 		ts.Python.Env = []string{"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "NOT=NAMED", "UNSET"}
@@ -196,7 +196,7 @@ try:
 except PermissionError:
     print("refused")
 os.remove(name), os.remove(name + ".py")`
-	onBackends(t, func(t *testing.T, p place) {
+	onKinds(t, func(t *testing.T, p place) {
 		r, err := toolsAt(t, p).Inline(t.Context(), tools.InlineArgs{PythonCall: tools.PythonCall{Name: "t"}, Code: code})
 		require.NoError(t, err)
 		want := "read\nrefused"
@@ -209,7 +209,7 @@ os.remove(name), os.remove(name + ".py")`
 
 // Large arguments and a long line pass everywhere; what is kept of a line is bounded, and that is no error.
 func TestSizes(t *testing.T) {
-	onBackends(t, func(t *testing.T, p place) {
+	onKinds(t, func(t *testing.T, p place) {
 		ts := toolsAt(t, p)
 		call := tools.PythonCall{Name: "run", Arguments: json.RawMessage(`{"a": "` + strings.Repeat("x", 10<<20) + `"}`)}
 		r, err := ts.Inline(t.Context(), tools.InlineArgs{PythonCall: call, Function: "run", Code: "def run(a): return len(a['a'])"})

@@ -50,6 +50,13 @@ func toolsAt(t *testing.T, p place) tools.Tools {
 // onBackends runs test everywhere that code can run: on the native backend always, on the host under resource limits, and on
 // container engines where they are switched on.
 func onBackends(t *testing.T, test func(*testing.T, place)) {
+	on(t, test, engines.Docker, engines.Podman)
+}
+
+// onKinds does so on one engine, for what no engine has to do with.
+func onKinds(t *testing.T, test func(*testing.T, place)) { on(t, test, engines.Docker) }
+
+func on(t *testing.T, test func(*testing.T, place), kinds ...engines.Kind) {
 	t.Run("native", func(t *testing.T) { test(t, place{Backend: openNative(t)}) })
 	t.Run("limits", func(t *testing.T) {
 		b, err := host.Open(host.Config{Mode: host.Limits})
@@ -57,7 +64,7 @@ func onBackends(t *testing.T, test func(*testing.T, place)) {
 		closing(t, b)
 		test(t, place{Backend: b, OnHost: true})
 	})
-	for _, k := range []engines.Kind{engines.Docker, engines.Podman} {
+	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) { test(t, place{Backend: openEngine(t, k)}) })
 	}
 }
