@@ -64,3 +64,35 @@ func again(t *testing.T, inv dockerargs.Invocation) {
 	assert.Equal(t, p, back.Profile)
 	assert.Equal(t, inv.Command, back.Command)
 }
+
+// FuzzEnvFile reads arbitrary files of variables. What comes out can be an environment, has each name once, and holds no
+// value that neither the file nor the named variable has.
+func FuzzEnvFile(f *testing.F) {
+	for _, seed := range []string{
+		"A=1\nB=2\n", "# comment\n\n  A=from file\r\nFOO\nUNSET\n", "A=1\nA=2", "=x", "A B=1", "A\x00=1", "FOO=\nFOO", "\xff=\xfe", "A==", "\tA=1",
+	} {
+		f.Add(seed, "secret")
+	}
+	f.Fuzz(func(t *testing.T, file, value string) {
+		p := dockerargs.Parser{
+			LookupEnv: func(name string) (string, bool) { return value, name == "FOO" },
+			ReadFile:  func(string) ([]byte, error) { return []byte(file), nil },
+		}
+		inv, err := p.Parse([]string{"--env-file", "vars", "host", "true"})
+		if err != nil {
+			var e *sandbox.Error
+			require.ErrorAs(t, err, &e)
+			assert.NotContains(t, err.Error(), "\n")
+			return
+		}
+		seen := map[string]bool{}
+		for _, e := range inv.Profile.Env {
+			name, v, ok := strings.Cut(e, "=")
+			assert.True(t, ok && name != "" && !strings.ContainsAny(name, " \t\x00"), "%q", e)
+			assert.False(t, seen[name], "%q twice", name)
+			seen[name] = true
+			assert.True(t, strings.Contains(file, v) || name == "FOO" && v == value, "%q", e)
+		}
+		require.NoError(t, sandbox.Command{Argv: inv.Command, Env: inv.Profile.Env}.Validate())
+	})
+}
