@@ -111,6 +111,13 @@ func (c *counter) settled(t *testing.T, before count) count {
 	return n
 }
 
+// nothingMore fails when anything is more than before. Less is the doing of others on this machine.
+func (c *counter) nothingMore(t *testing.T, before count, when string) {
+	t.Helper()
+	after := c.settled(t, before)
+	assert.False(t, after.exceeds(before), "%s: %+v, and before %+v", when, after, before)
+}
+
 func (n count) exceeds(m count) bool {
 	return n.Descriptors > m.Descriptors || n.Memfds > m.Memfds || n.Goroutines > m.Goroutines || n.Processes > m.Processes ||
 		n.Mounts > m.Mounts || n.Cgroups > m.Cgroups || n.Files > m.Files || n.Below > m.Below
