@@ -31,7 +31,7 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 	if errors.Is(err, sandbox.ErrNotFound) {
 		err = nil
 	}
-	if err == nil && len(p.Mounts)+len(p.Binds) == 0 {
+	if (err == nil || errors.Is(err, sandbox.ErrRefused)) && len(p.Mounts)+len(p.Binds) == 0 {
 		noteMount(r, b.rehearseMount(ctx))
 	}
 	return r, err
