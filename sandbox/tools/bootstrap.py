@@ -15,6 +15,8 @@ import os
 def main(kind, path, function, *places):
     result_to = os.dup(1)
     os.dup2(2, 1)
+    # A line is one write, so that what threads and processes print and log stays in lines.
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)
     sys.argv = [path]
     name = module_name(path)
     find_beside(places)

@@ -103,6 +103,12 @@ def pool():
         return p.map(square, range(5))
 def pickled(): return pickle.loads(pickle.dumps(Point(3))).x
 def stdin(): return repr(sys.stdin.read())
+def chatter():
+    read, write = os.pipe2(os.O_DIRECT) # each write is a packet
+    kept, _ = os.dup(1), os.dup2(write, 1)
+    print("a", 1, None)
+    os.dup2(kept, 1)
+    return os.read(read, 100).decode()
 `), "c.py")
 	for _, c := range []struct{ function, arguments, want string }{
 		{"echo", `{"a": "é\u0000", "b": [1.5, null, true], "self": {}}`, `{"a": "\u00e9\u0000", "b": [1.5, null, true], "self": {}}`},
@@ -116,6 +122,7 @@ def stdin(): return repr(sys.stdin.read())
 		{"pool", `{}`, `[0, 1, 4, 9, 16]`},
 		{"pickled", `{}`, `3`},
 		{"stdin", `{}`, `''`},
+		{"chatter", `{}`, `a 1 None`},
 	} {
 		r := call(t, ts, file, c.function, c.arguments)
 		assert.Equal(t, c.want, r.Text(), c.function)
