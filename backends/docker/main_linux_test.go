@@ -51,7 +51,12 @@ type real struct {
 }
 
 // each runs test with a backend on every engine.
-func each(t *testing.T, test func(*testing.T, real)) {
+func each(t *testing.T, test func(*testing.T, real)) { on(t, test, kinds...) }
+
+// most is each for what depends little on an engine's command line: in a short run it is docker alone.
+func most(t *testing.T, test func(*testing.T, real)) { on(t, test, engines.Among(kinds...)...) }
+
+func on(t *testing.T, test func(*testing.T, real), kinds ...engines.Kind) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) { test(t, openReal(t, k)) })
 	}

@@ -78,7 +78,7 @@ func TestRealMemory(t *testing.T) {
 
 // The process limit is the program's alone, to the process.
 func TestRealProcesses(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		p := sandbox.ContainerProfile{PIDs: 8}
 		assert.Equal(t, "fine\n", r.ok(t, p, sh("for i in 1 2 3 4 5 6 7; do sleep 1 & done; wait; echo fine")))
 		res, err := r.Run(t.Context(), p, sh("for i in 1 2 3 4 5 6 7 8 9; do sleep 5 & done; wait"))
@@ -90,7 +90,7 @@ func TestRealProcesses(t *testing.T) {
 
 // The deadline and the caller's context end a call, with what it had said, and nothing is left.
 func TestRealEndings(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		res, err := r.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{
 			Argv: []string{"/bin/sh", "-c", "trap '' TERM; echo so far; setsid sleep 999 & sleep 999"}, Timeout: 500 * time.Millisecond,
 		})
@@ -156,7 +156,7 @@ func TestRealImages(t *testing.T) {
 
 // An image's own user stays when the operator says so, unless it is root.
 func TestRealImageUser(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range engines.Among(kinds...) {
 		t.Run(string(k), func(t *testing.T) {
 			r := openReal(t, k, func(c *Config) { c.User = UserImage })
 			assert.Equal(t, "1000\n", r.ok(t, sandbox.ContainerProfile{Image: r.engine.Load(t, engines.NamedUser())}, sh("id -u")))
@@ -218,7 +218,7 @@ func publicTemp(t *testing.T) string {
 
 // The environment is in no process's arguments and not in the engine's description of the container.
 func TestRealSecrets(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		const secret = "s3cret-of-the-call"
 		read, write := io.Pipe()
 		c := sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo running; echo $TOKEN >&2; sleep 999", secret}, Env: []string{"TOKEN=" + secret}, Stdout: write}
@@ -248,7 +248,7 @@ func TestRealSecrets(t *testing.T) {
 // A caller that is killed leaves no container: not by init, which sees the end of its input, and not by the watchdog when
 // the command that carries the input is stopped and tells nobody.
 func TestRealCallerKilled(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		for _, stopped := range []bool{false, true} {
 			killCaller(t, r, stopped)
 			assert.Eventually(t, func() bool { return r.say(t, "ps", "-a", "-q") == "" }, 20*time.Second, 50*time.Millisecond)
@@ -322,10 +322,10 @@ func killCaller(t *testing.T, r real, stopped bool) {
 // Many calls at once, a third of them canceled at any moment, leave nothing.
 func TestRealMany(t *testing.T) {
 	calls := 24
-	if os.Getenv("TOOLCELL_TEST_LONG") == "1" {
+	if engines.Long() {
 		calls = 200
 	}
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, 8)
 		for i := range calls {

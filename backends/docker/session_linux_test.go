@@ -70,7 +70,7 @@ func TestRealSession(t *testing.T) {
 // A call that is canceled is gone, and the session goes on; a session without calls, or whose call nobody can answer for,
 // ends.
 func TestRealSessionEnds(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		s := r.openSession(t, sandbox.SessionOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		read, write := io.Pipe()
@@ -107,7 +107,7 @@ func TestRealSessionEnds(t *testing.T) {
 
 // A call whose program is killed for memory takes what it left running along, and nothing of the calls before it.
 func TestRealSessionMemory(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		s, err := r.OpenSession(t.Context(), sandbox.ContainerProfile{Limits: sandbox.Limits{MemoryMB: 64}}, sandbox.SessionOptions{})
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, s.Close()) })

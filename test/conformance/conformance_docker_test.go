@@ -40,25 +40,24 @@ func dockerHelper(t *testing.T) string {
 	return conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
 }
 
-// long reports whether there is time for everything.
-func long() bool { return os.Getenv("TOOLCELL_TEST_LONG") == "1" }
+// inShort are the groups of a short run, for the engines whose commands differ from docker's there: how a call's streams
+// are carried, and how it ends.
+var inShort = map[engines.Kind][]string{engines.Podman: {"stdin", "closing"}, engines.Nerdctl: {"output", "closing"}}
 
-// The groups in which the engines' own commands differ, rather than what happens inside.
-var (
-	ofCommands = []string{"results", "deadlines", "survivors", "identity", "mounts", "closing"}
-	ofStreams  = []string{"output", "stdin", "deadlines", "closing"}
-)
-
-// TestEngines runs the suite on the container engines: on docker whole, on the others whole with TOOLCELL_TEST_LONG=1.
+// TestEngines runs the suite on the container engines: on docker whole, on the others whole in a long run.
 func TestEngines(t *testing.T) {
-	for k, only := range map[engines.Kind][]string{engines.Docker: nil, engines.Podman: ofCommands, engines.Nerdctl: ofStreams} {
+	for _, k := range []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl} {
 		t.Run(string(k), func(t *testing.T) {
-			e := pool.Start(t, k)
-			c := docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python())}
-			s := containers(e, c)
-			if !long() {
-				s.Only = only
+			e, image := pool.Start(t, k), engines.Python()
+			only := inShort[k]
+			if engines.Long() {
+				only = nil
 			}
+			if only != nil {
+				image = engines.Busybox() // which takes no time to load
+			}
+			s := containers(e, docker.Config{Helper: dockerHelper(t), Image: e.Load(t, image)})
+			s.Only = only
 			conformance.Run(t, s)
 		})
 	}
@@ -67,7 +66,7 @@ func TestEngines(t *testing.T) {
 // TestRunsc runs a part of the suite under gVisor, whose kernel is another one. A start takes seconds there, so it is a
 // long test; the backend's own tests make some calls under it always.
 func TestRunsc(t *testing.T) {
-	if !long() {
+	if !engines.Long() {
 		t.Skip("a long test: TOOLCELL_TEST_LONG=1")
 	}
 	e := pool.Start(t, engines.Docker)

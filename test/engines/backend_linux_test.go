@@ -41,9 +41,9 @@ func sh(script string) sandbox.Command {
 	return sandbox.Command{Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// onBackends runs test on the engines that the backend's own tests run on.
+// onBackends runs test on docker and, in a long run, on podman.
 func onBackends(t *testing.T, test func(*testing.T, *engines.Engine)) {
-	for _, k := range []engines.Kind{engines.Docker, engines.Podman} {
+	for _, k := range engines.Among(engines.Docker, engines.Podman) {
 		t.Run(string(k), func(t *testing.T) { test(t, pool.Start(t, k)) })
 	}
 }

@@ -6,8 +6,9 @@
 // as an archive that the load command of every engine reads. All runs are meant to be without a network, so that
 // neither a bridge nor iptables nor CNI is needed. What a killed test binary left is removed by the next one.
 //
-// The tests that use it are switched on by SOULACY_DOCKER_TESTS=1. An engine that the machine lacks then skips its tests,
-// and fails them when TOOLCELL_TEST_REQUIRE=1. It needs root, and protects nothing: it is for tests alone.
+// The tests that use it are switched on by SOULACY_DOCKER_TESTS=1, in a short form, in which podman and nerdctl run what
+// depends on an engine's command line alone; TOOLCELL_TEST_LONG=1 makes it the whole (make test-engines). An engine that the
+// machine lacks then skips its tests, and fails them when TOOLCELL_TEST_REQUIRE=1. It needs root, and protects nothing: it is for tests alone.
 //
 // # What the engines do
 //

@@ -27,6 +27,9 @@ const (
 // Switch is the environment variable that turns the tests with real engines on when it is 1.
 const Switch = "SOULACY_DOCKER_TESTS"
 
+// longVariable makes every test run on every engine that it is for when it is 1.
+const longVariable = "TOOLCELL_TEST_LONG"
+
 // requireVariable makes an engine that is missing a failure when it is 1.
 const requireVariable = "TOOLCELL_TEST_REQUIRE"
 
@@ -89,6 +92,17 @@ func skipUnlessSwitchedOn(t testing.TB) {
 	if os.Getenv(Switch) != "1" {
 		t.Skipf("real container engines are switched on by %s=1", Switch)
 	}
+}
+
+// Long reports whether there is time for everything: TOOLCELL_TEST_LONG=1.
+func Long() bool { return os.Getenv(longVariable) == "1" }
+
+// Among returns kinds when there is time for everything, else the first of them alone.
+func Among(kinds ...Kind) []Kind {
+	if Long() {
+		return kinds
+	}
+	return kinds[:1]
 }
 
 // skip skips t when err says what the machine lacks and the machine need not have it.

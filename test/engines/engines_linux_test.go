@@ -112,8 +112,11 @@ func TestNoNetwork(t *testing.T) {
 	})
 }
 
-// Python runs with its compiled modules.
+// Python runs with its compiled modules. Loading it into every engine takes long; another test has it in docker.
 func TestPython(t *testing.T) {
+	if !engines.Long() {
+		t.Skip("a long test: TOOLCELL_TEST_LONG=1")
+	}
 	each(t, func(t *testing.T, e *engines.Engine) {
 		r := run(t, e, with(hardened(), e.Load(t, engines.Python()), "python3", "-c", "import json, ssl, ctypes; print(json.dumps([1]))")...)
 		require.Zero(t, r.code, "%+v", r)

@@ -34,7 +34,7 @@ func files(t *testing.T) []string {
 
 // calls is how many calls the leak test makes: 24, or 200 with TOOLCELL_TEST_LONG=1.
 func calls() int {
-	if os.Getenv("TOOLCELL_TEST_LONG") == "1" {
+	if engines.Long() {
 		return 200
 	}
 	return 24
@@ -49,11 +49,13 @@ func TestNothingIsLeft(t *testing.T) {
 		before, beforeFiles := state(t, e), files(t)
 		b := open(t, e)
 		statuses := flood(t, b, image)
+		t.Logf("%d calls, of those that returned a result: %v", calls(), statuses)
 		assert.Positive(t, statuses[sandbox.StatusExited])
 		assert.Positive(t, statuses[sandbox.StatusCanceled])
 		assert.Equal(t, before, state(t, e))
 		require.NoError(t, b.Close())
 		left := files(t)
+		t.Logf("containers and volumes before %q, after %q; temporary files before %d, after %d", before, state(t, e), len(beforeFiles), len(left)-len(testFiles(left)))
 		assert.Subset(t, append(beforeFiles, testFiles(left)...), left)
 	})
 }

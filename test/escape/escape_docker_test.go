@@ -25,9 +25,9 @@ func TestMain(m *testing.M) {
 	os.Exit(pool.Main(m))
 }
 
-// TestEscapeFromEngines makes every attempt from containers.
+// TestEscapeFromEngines makes every attempt from containers; in a short run docker's alone.
 func TestEscapeFromEngines(t *testing.T) {
-	for _, k := range []engines.Kind{engines.Docker, engines.Podman} {
+	for _, k := range engines.Among(engines.Docker, engines.Podman) {
 		t.Run(string(k), func(t *testing.T) {
 			e := pool.Start(t, k)
 			e.Setenv(t)
