@@ -66,11 +66,11 @@ func (c *Config) HostProfile(tool bool) sandbox.ContainerProfile {
 }
 
 // MaxTimeout is the longest time that the operator wrote down for calls of that kind. 0 means that nothing was written, and
-// a tool's own cap holds.
+// a tool's own cap holds. runtime.tool_timeout is no such bound: it is the time of a Python tool that names none itself.
 func (c *Config) MaxTimeout(tool bool) time.Duration {
 	switch {
 	case tool && c.Runtime.ToolTimeout > 0:
-		return c.Runtime.ToolTimeout
+		return 0
 	case c.Origin(sandboxPath+".timeout_seconds") != Origin{}:
 		return c.Sandbox.Limits.Wall
 	default:
