@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 TAGS = $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-kernels packages vet lint generate bench soak fuzz cover race cross check clean
+.PHONY: help build run test test-cells test-kernels test-engines packages vet lint generate bench soak fuzz cover race cross check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,9 +28,19 @@ test: packages vet build ## run every test that this machine can run, and say wh
 	@[ -n "$(TAGS)" ] || echo 'left out: the tests of the seccomp generator (no libseccomp here)'
 	$(GO) test -p 1 -tags '$(TAGS)' -timeout 20m ./...
 
-test-kernels: ## boot real kernels in an emulator, make every kind of caller's calls there, and in a docker container
+test-cells: ## boot real kernels in an emulator and make every kind of caller's calls there
+	@TOOLCELL_TEST_KERNELS=1 test/packages.sh
 	$(GO) run ./test/kernels
+
+test-kernels: ## the same with the suites, as root and as an ordinary user, and every kind of call in a docker container
+	@SOULACY_DOCKER_TESTS=1 TOOLCELL_TEST_KERNELS=1 test/packages.sh
+	$(GO) run ./test/kernels -suites
 	SOULACY_DOCKER_TESTS=1 TOOLCELL_TEST_REQUIRE=1 $(GO) test -count 1 -timeout 10m -run TestContainer -v ./test/kernels
+
+test-engines: ## run every test on real container engines, docker, podman, nerdctl and gVisor, in its long form
+	SOULACY_DOCKER_TESTS=1 test/packages.sh
+	SOULACY_DOCKER_TESTS=1 TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_REQUIRE=1 $(GO) test -count 1 -p 1 -timeout 120m -v ./backends/docker ./test/engines
+	SOULACY_DOCKER_TESTS=1 TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_REQUIRE=1 $(GO) test -count 1 -p 1 -timeout 120m -v -run 'Engines|Runsc' ./test/conformance ./test/escape
 
 vet: ## report what the compiler's own checks find
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -d $$(git ls-files '*.go'); exit 1; }

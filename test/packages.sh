@@ -24,6 +24,15 @@ if [ "${SOULACY_DOCKER_TESTS:-}" = 1 ]; then
 		'busybox:busybox-static:the images of those tests'
 	)
 fi
+# So is the emulator for the kernel tests.
+if [ "${TOOLCELL_TEST_KERNELS:-}" = 1 ]; then
+	needs+=(
+		'qemu-system-x86_64:qemu-system-x86:booting other kernels'
+		'debootstrap:debootstrap:their root'
+		'mke2fs:e2fsprogs:their disks'
+		'/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring:the signatures of what they are made of'
+	)
+fi
 missing=()
 for n in "${needs[@]}"; do
 	IFS=: read -r file package why <<<"$n"

@@ -12,17 +12,21 @@ import (
 
 const module = "github.com/soulacy/toolcell"
 
-// build builds what runs inside the machines, static, into dir.
-func build(ctx context.Context, dir string) error {
+// build builds what runs inside the machines, static, into dir: the suites too, if they are to run.
+func build(ctx context.Context, dir string, suites bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	args := [][]string{{"build", "-o", filepath.Join(dir, "test2json"), "cmd/test2json"}}
-	for _, p := range []string{"cmd/toolcell", "cmd/toolcell-init", "test/kernels/guest", "test/conformance/probe", "test/escape/attempt"} {
-		args = append(args, []string{"build", "-o", filepath.Join(dir, filepath.Base(p)), module + "/" + p})
+	programs := []string{module + "/cmd/toolcell", module + "/cmd/toolcell-init", module + "/test/kernels/guest"}
+	var args [][]string
+	if suites {
+		programs = append(programs, "cmd/test2json", module+"/test/conformance/probe", module+"/test/escape/attempt")
+		for _, p := range []string{"conformance", "escape"} {
+			args = append(args, []string{"test", "-c", "-o", filepath.Join(dir, p+".test"), module + "/test/" + p})
+		}
 	}
-	for _, p := range []string{"conformance", "escape"} {
-		args = append(args, []string{"test", "-c", "-o", filepath.Join(dir, p+".test"), module + "/test/" + p})
+	for _, p := range programs {
+		args = append(args, []string{"build", "-o", filepath.Join(dir, filepath.Base(p)), p})
 	}
 	for _, a := range args {
 		cmd := exec.CommandContext(ctx, "go", a...)

@@ -27,7 +27,7 @@ func TestContainer(t *testing.T) {
 	docker := pool.Start(t, engines.Docker)
 	image := docker.Load(t, engines.Python())
 	programs := filepath.Join(t.TempDir(), "programs")
-	require.NoError(t, build(t.Context(), programs))
+	require.NoError(t, build(t.Context(), programs, false))
 	for _, c := range containers() {
 		t.Run(c.Name, func(t *testing.T) {
 			in := func(args ...string) []byte {

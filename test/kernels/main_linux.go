@@ -53,7 +53,7 @@ func run(ctx context.Context, only string, h *harness) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := machine.Need(ctx); err != nil {
+	if err := machine.Need(); err != nil {
 		return err
 	}
 	unit, err := readmeUnit("README.md")
@@ -71,7 +71,7 @@ func run(ctx context.Context, only string, h *harness) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(h.work)) }()
-	if err := build(ctx, filepath.Join(h.work, "programs")); err != nil {
+	if err := build(ctx, filepath.Join(h.work, "programs"), h.suites); err != nil {
 		return err
 	}
 	all := boots(unit)
