@@ -115,10 +115,10 @@ func (h *harness) boot(ctx context.Context, b boot) error {
 	ctx, stop := context.WithTimeout(ctx, bootTime)
 	defer stop()
 	start := time.Now()
-	events, runErr := m.Run(ctx, report.Job{Cells: b.cells})
+	events, used, runErr := m.Run(ctx, report.Job{Cells: b.cells})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fmt.Printf("linux %s: %d cells in %s\n", b.kernel, len(b.cells), time.Since(start).Round(time.Second))
+	fmt.Printf("linux %s: %d cells in %s, %s of CPU time\n", b.kernel, len(b.cells), time.Since(start).Round(time.Second), used.Round(time.Second))
 	var errs []error
 	for _, c := range b.cells {
 		if err := h.settle(c, events); err != nil {

@@ -150,7 +150,7 @@ func (w *worker) suite(c report.Cell, s report.Suite) (*report.SuiteResult, erro
 	if c.User == "" {
 		env = append(env, "HOME=/root") // systemd sets it for other users alone
 	}
-	argv := []string{dir + "/test2json", dir + "/" + s.Name + ".test", "-test.v=test2json", "-test.timeout=20m"}
+	argv := []string{dir + "/test2json", dir + "/" + s.Name + ".test", "-test.v=test2json", "-test.timeout=50m"}
 	if s.Run != "" {
 		argv = append(argv, "-test.run="+s.Run)
 	}

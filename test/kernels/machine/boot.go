@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/soulacy/toolcell/test/kernels/report"
 )
@@ -34,29 +35,32 @@ type Machine struct {
 // Console is where the machine's console is written.
 func (m Machine) Console() string { return filepath.Join(m.Dir, "console.log") }
 
-// Run boots the machine, gives it a job, and returns what it told of it until it switched itself off. The error says that
-// the machine did not come to the end of its job.
-func (m Machine) Run(ctx context.Context, job report.Job) (events []report.Event, err error) {
+// Run boots the machine, gives it a job, and returns what it told of it until it switched itself off, and how much CPU time
+// the emulator used. The error says that the machine did not come to the end of its job.
+func (m Machine) Run(ctx context.Context, job report.Job) (events []report.Event, used time.Duration, err error) {
 	text, err := json.Marshal(job)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := os.WriteFile(filepath.Join(m.Programs, "job.json"), text, 0o644); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	disk, results := filepath.Join(m.Dir, "programs.img"), filepath.Join(m.Dir, "results")
 	defer os.Remove(disk)
 	defer os.Remove(results)
 	if err := m.format(ctx, disk); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	cmd := exec.CommandContext(ctx, emulator, m.arguments(disk, results)...)
 	out, runErr := cmd.CombinedOutput()
 	if runErr != nil {
 		runErr = fmt.Errorf("%s: %w: %s", emulator, runErr, lastLines(string(out)))
 	}
+	if cmd.ProcessState != nil {
+		used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	events, err = read(results)
-	return events, errors.Join(err, runErr)
+	return events, used, errors.Join(err, runErr)
 }
 
 // format makes the disk with the programs, large enough for them.
