@@ -38,6 +38,9 @@ func (r *Runner) answering(d policy.Decision) string {
 
 // ask asks for every profile that the calls of a path run under, each once.
 func (r *Runner) ask(ctx context.Context, path policy.Path, d policy.Decision, asked map[string]error) error {
+	if path == policy.DownloadFile && r.options.Download == nil && !r.options.Inspect { // who only looks downloads for nobody
+		return &sandbox.Error{Kind: sandbox.KindRefused, Op: string(path), Cause: errors.New("this program downloads nothing")}
+	}
 	languages := []string{""}
 	if path == policy.RunCode {
 		languages = tools.Languages()

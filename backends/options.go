@@ -8,6 +8,7 @@ import (
 	"github.com/soulacy/toolcell/backends/docker"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/tools"
 )
 
 // Options says what [Open] is to know beside the operator's configuration. The zero value is right for a gateway that is a
@@ -22,6 +23,9 @@ type Options struct {
 	// Agents are the agents that are known at the start: the backends that they insist on are opened too, and the messages
 	// name what their calls do otherwise. An agent that comes later gets what is open, or a refusal.
 	Agents []config.Agent
+	// Download is what download_file gets its files with: netguard.Guard{} reaches public addresses only. nil refuses it; a
+	// program that offers no downloads so needs no HTTP.
+	Download tools.Fetcher
 	// Logger receives the messages of the start, and later what operators should know. nil means silence.
 	Logger *slog.Logger
 	// Once is for a program that makes one call and ends, as a command does: nothing is made ahead of a next call, and a

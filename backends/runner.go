@@ -161,7 +161,7 @@ func (r *Runner) Messages() []policy.Message { return r.messages }
 // Tools returns the tools of one agent. The zero Agent asks for nothing. A gateway keeps the value as long as the agent's
 // manifest stays the same.
 func (r *Runner) Tools(a config.Agent) tools.Tools {
-	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID}
+	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID, Download: tools.DownloadRules{Fetcher: r.options.Download}}
 	if r.config != nil {
 		t.Workspace, t.Roots = r.config.WorkspaceDir(), r.config.Roots()
 		t.Python = tools.PythonRules{AllowedDirs: r.config.Runtime.AllowedToolDirs, Env: a.Env}

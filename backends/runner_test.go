@@ -18,8 +18,10 @@ import (
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/doctor"
 	"github.com/soulacy/toolcell/sandbox/policy"
 	"github.com/soulacy/toolcell/sandbox/tools"
+	"github.com/soulacy/toolcell/sandbox/tools/netguard"
 	"github.com/soulacy/toolcell/test/fake"
 )
 
@@ -271,6 +273,25 @@ func TestPythonRules(t *testing.T) {
 	p, err = place(t, r, scout, tools.Request{Tool: tools.NameInline, Isolation: "sandbox"})
 	require.NoError(t, err)
 	assert.Empty(t, p.Python, "the interpreter of a sandbox is the image's")
+}
+
+// Who gives no way to download has download_file refused, and is told.
+func TestDownload(t *testing.T) {
+	line := func(o backends.Options) doctor.Check {
+		r := (&machine{}).start(t, "runtime: {sandbox: {workspace: "+t.TempDir()+"}}", o)
+		assert.Equal(t, o.Download, r.Tools(config.Agent{}).Download.Fetcher)
+		for _, c := range r.Checks(t.Context()) {
+			if c.Name == "download_file" {
+				return c
+			}
+		}
+		return doctor.Check{}
+	}
+	c := line(backends.Options{})
+	assert.Equal(t, doctor.Fail, c.Status)
+	assert.Contains(t, c.Detail, "downloads nothing")
+	assert.Equal(t, doctor.OK, line(backends.Options{Download: netguard.Guard{}}).Status)
+	assert.Equal(t, doctor.OK, line(backends.Options{Inspect: true}).Status)
 }
 
 // An engine that was down at the start is asked again, and never replaced.

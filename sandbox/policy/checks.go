@@ -84,7 +84,11 @@ func (p Policy) find(r Request) finding {
 		return f
 	}
 	if err := p.notReady(r.Path, d); err != nil {
-		return finding{level: slog.LevelError, check: refusedCheck(refusedWord+", not ready: "+d.words(), err)}
+		level := slog.LevelError
+		if errors.Is(err, sandbox.ErrRefused) {
+			level = slog.LevelWarn
+		}
+		return finding{level: level, check: refusedCheck(refusedWord+", not ready: "+d.words(), err)}
 	}
 	f := finding{level: slog.LevelInfo, check: doctor.Check{Status: doctor.OK, Mechanism: d.words(), Detail: d.Why}}
 	if d.Network != "" {

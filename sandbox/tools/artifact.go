@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path"
 	"strings"
-	"unicode/utf8"
 )
 
 // Artifact is one file that code left in its output directory.
@@ -150,8 +148,8 @@ func (c *collector) read(name string) (data []byte, why string) {
 // mediaType is the type of a file: of an image by its content alone, of text by its name, since a name is all that tells
 // CSV from JSON.
 func mediaType(name string, data []byte) string {
-	sniffed, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	if !strings.HasPrefix(sniffed, "text/") || !utf8.Valid(data) {
+	sniffed := sniff(data)
+	if sniffed != plainText {
 		return sniffed
 	}
 	switch strings.ToLower(path.Ext(name)) {
@@ -168,6 +166,6 @@ func mediaType(name string, data []byte) string {
 	case ".xml":
 		return "application/xml"
 	default:
-		return "text/plain"
+		return plainText
 	}
 }

@@ -2,28 +2,34 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/soulacy/toolcell/sandbox"
-	"github.com/soulacy/toolcell/sandbox/tools/netguard"
 )
 
 // DownloadTimeout is how long download_file may take, from the look-up to the last byte.
 const DownloadTimeout = 5 * time.Minute
 
-// DownloadRules bounds download_file. The zero value is useful.
+// Fetcher opens files of the web. netguard.Guard is one, which reaches public addresses only. It is a matter of the program,
+// so that one without downloads needs no HTTP.
+type Fetcher interface {
+	// Fetch opens what is at u and returns its size, or -1. The error is of kind [sandbox.KindRefused] when the address may
+	// not be reached, also after a redirect, and of kind [sandbox.KindInvalid] when the server does not have it; any other
+	// may pass. The caller closes the body. The end of ctx ends the reading too.
+	Fetch(ctx context.Context, u *url.URL) (body io.ReadCloser, size int64, err error)
+}
+
+// DownloadRules bounds download_file. The zero value refuses it.
 type DownloadRules struct {
 	// MaxBytes is the size of a file. 0 means the profile's limit for one file.
 	MaxBytes int64
 	// Timeout is how long a download may take. 0 means DownloadTimeout.
 	Timeout time.Duration
-	// Guard says which addresses may be reached: public ones, and what it allows.
-	Guard netguard.Guard
+	// Fetcher gets the files. nil refuses every call.
+	Fetcher Fetcher
 }
 
 // DownloadArgs are the arguments of download_file.
@@ -47,8 +53,8 @@ func (t Tools) DownloadFile(ctx context.Context, a DownloadArgs) (Written, error
 	if err != nil {
 		return Written{}, sandbox.Invalid(string(NameDownloadFile), "%q is no URL", short(a.URL))
 	}
-	if err := netguard.CheckURL(u); err != nil {
-		return Written{}, downloadFault(err)
+	if t.Download.Fetcher == nil {
+		return Written{}, refused(string(NameDownloadFile), "this program downloads nothing")
 	}
 	s, err := t.locate(NameDownloadFile, a.Path)
 	if err != nil {
@@ -72,25 +78,17 @@ func (t Tools) fetch(ctx context.Context, u *url.URL, s spot, limit int64) (int6
 	if timeout <= 0 {
 		timeout = DownloadTimeout
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, size, err := t.Download.Fetcher.Fetch(ctx, u)
 	if err != nil {
-		return 0, sandbox.Invalid(string(NameDownloadFile), "%q is no URL", short(u.String()))
+		return 0, fmt.Errorf("%s: %w", NameDownloadFile, err)
 	}
-	r.Header.Set("User-Agent", "toolcell")
-	reply, err := t.Download.Guard.Client(timeout).Do(r)
-	if err != nil {
-		return 0, downloadFault(err)
-	}
-	defer reply.Body.Close()
-	switch {
-	case reply.StatusCode >= 500 || reply.StatusCode == http.StatusTooManyRequests || reply.StatusCode == http.StatusRequestTimeout:
-		return 0, downloadFault(fmt.Errorf("the server answered %s", short(reply.Status))) // another time it may not
-	case reply.StatusCode != http.StatusOK:
-		return 0, sandbox.Invalid(string(NameDownloadFile), "the server answered %s", short(reply.Status))
-	case reply.ContentLength > limit:
+	defer body.Close()
+	if size > limit {
 		return 0, tooLarge(limit)
 	}
-	return s.put(NameDownloadFile, func(w io.Writer) (int64, error) { return copyLimited(w, reply.Body, limit) })
+	return s.put(NameDownloadFile, func(w io.Writer) (int64, error) { return copyLimited(w, body, limit) })
 }
 
 // copyLimited copies r to its end, or fails when that is beyond limit.
@@ -104,12 +102,4 @@ func copyLimited(w io.Writer, r io.Reader, limit int64) (int64, error) {
 
 func tooLarge(limit int64) error {
 	return sandbox.Invalid(string(NameDownloadFile), "the file is larger than %d bytes", limit)
-}
-
-// downloadFault makes the error of a download: a refusal when the address is forbidden, else one that may pass.
-func downloadFault(err error) error {
-	if errors.Is(err, netguard.ErrForbidden) {
-		return &sandbox.Error{Kind: sandbox.KindRefused, Op: string(NameDownloadFile), Cause: err, Fix: "use a public http or https address"}
-	}
-	return fmt.Errorf("%s: %w", NameDownloadFile, err)
 }

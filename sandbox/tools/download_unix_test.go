@@ -19,6 +19,7 @@ import (
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/tools"
+	"github.com/soulacy/toolcell/sandbox/tools/netguard"
 	"github.com/soulacy/toolcell/test/fake"
 )
 
@@ -56,7 +57,7 @@ func web(t *testing.T) *httptest.Server {
 // downloader makes tools that may reach s.
 func downloader(t *testing.T, s *httptest.Server) tools.Tools {
 	ts := set(t, fake.New())
-	ts.Download.Guard.Allow = func(a netip.AddrPort) bool { return a.String() == s.Listener.Addr().String() }
+	ts.Download.Fetcher = netguard.Guard{Allow: func(a netip.AddrPort) bool { return a.String() == s.Listener.Addr().String() }}
 	ts.Download.MaxBytes = 1000
 	return ts
 }
@@ -123,6 +124,10 @@ func TestDownloadFileFails(t *testing.T) {
 		assert.Equal(t, []string{"link", "old", "out"}, names(t, ts.Workspace), c.url)
 		assert.Equal(t, "old", read(t, filepath.Join(ts.Workspace, "old")))
 	}
-	_, err := tools.Tools{Workspace: ts.Workspace}.DownloadFile(t.Context(), tools.DownloadArgs{URL: s.URL + "/ok", Path: "x"})
+	ts.Download.Fetcher = nil
+	_, err := ts.DownloadFile(t.Context(), tools.DownloadArgs{URL: s.URL + "/ok", Path: "x"})
+	require.ErrorIs(t, err, sandbox.ErrRefused)
+	assert.ErrorContains(t, err, "this program downloads nothing")
+	_, err = tools.Tools{Workspace: ts.Workspace}.DownloadFile(t.Context(), tools.DownloadArgs{URL: s.URL + "/ok", Path: "x"})
 	assert.EqualError(t, err, `privileged tool "download_file" refused: isolation is unavailable; refusing host execution`)
 }

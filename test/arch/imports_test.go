@@ -66,6 +66,15 @@ func TestSpawnerIsSmall(t *testing.T) {
 	}
 }
 
+// A gateway starts the command for every call, so each call pays for all that it links.
+func TestCommandHasNoHTTP(t *testing.T) {
+	pkgs := list(t, "-deps", "./cmd/toolcell")
+	require.Greater(t, len(pkgs), 50)
+	for _, p := range pkgs {
+		assert.NotContains(t, []string{"net/http", "crypto/tls"}, p.ImportPath)
+	}
+}
+
 // What is shipped is one static file.
 func TestShippedProgramsHaveNoCgo(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/...") {

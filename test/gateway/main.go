@@ -17,6 +17,7 @@ import (
 	"github.com/soulacy/toolcell/sandbox/config"
 	"github.com/soulacy/toolcell/sandbox/policy"
 	"github.com/soulacy/toolcell/sandbox/tools"
+	"github.com/soulacy/toolcell/sandbox/tools/netguard"
 )
 
 func main() {
@@ -35,7 +36,8 @@ func serve(ctx context.Context, configFile, soulFile string) error {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // is told where every call runs, and why
-	runner, err := backends.Open(ctx, c, backends.Options{Agents: []config.Agent{agent}, Logger: logger})
+	o := backends.Options{Agents: []config.Agent{agent}, Logger: logger, Download: netguard.Guard{}}
+	runner, err := backends.Open(ctx, c, o)
 	if err != nil {
 		return err
 	}
