@@ -99,7 +99,9 @@ func (a *attachment) handle(t frame.Type, data []byte) error {
 		return frame.Decode(data, a.failure)
 	case frame.Result:
 		a.report = &frame.Ending{}
-		go a.finish()
+		if a.k.command.Stdin != nil {
+			go a.finish()
+		}
 		return frame.Decode(data, a.report)
 	default:
 		return fmt.Errorf("init does not say %q", string(t))

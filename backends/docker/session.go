@@ -140,6 +140,7 @@ func (s *session) start(ctx context.Context) error {
 			once.Do(func() { close(started) })
 		case frame.Fault:
 			fault = &frame.Failure{}
+			_ = write.Close() // init waits for it
 			return frame.Decode(data, fault)
 		}
 		return nil

@@ -27,8 +27,9 @@ func runInit(arg string) int {
 	// Once init is hidden, this file is root's; what is open stays open.
 	adj, adjErr := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
 	out := &writer{fd: 1}
+	r := &run{out: out, kill: make(chan struct{}, 1), done: make(chan struct{})}
 	if f := hide(arg); f != nil {
-		return out.message(frame.Fault, f)
+		return r.refuse(f)
 	}
 	if arg == ArgIdle {
 		return idle(out)
@@ -43,7 +44,6 @@ func runInit(arg string) int {
 	if err != nil || t != frame.Request {
 		return 2
 	}
-	r := &run{out: out, kill: make(chan struct{}, 1), done: make(chan struct{})}
 	if adjErr == nil {
 		r.score = adj
 	}
@@ -51,20 +51,29 @@ func runInit(arg string) int {
 		return 2
 	}
 	if f := r.start(); f != nil {
-		go r.listen(newInput(nil, out))
-		return r.last(frame.Fault, f)
+		return r.refuse(f)
 	}
-	return r.last(frame.Result, r.supervise())
+	status := out.message(frame.Result, r.supervise())
+	if r.call.Stdin {
+		r.stay()
+	}
+	return status
 }
 
-// last says how the call ended, and stays until the caller has heard it.
-func (r *run) last(t frame.Type, m frame.Message) int {
-	status := r.out.message(t, m)
+// refuse says why there is no program.
+func (r *run) refuse(f *frame.Failure) int {
+	go r.listen(newInput(nil, r.out))
+	status := r.out.message(frame.Fault, f)
+	r.stay()
+	return status
+}
+
+// stay waits until the caller sends nothing more.
+func (r *run) stay() {
 	select {
 	case <-r.done:
 	case <-time.After(doneGrace):
 	}
-	return status
 }
 
 // hide keeps the program from everything that init has: with the same uid it could otherwise open init's descriptors,

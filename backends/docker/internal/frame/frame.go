@@ -5,8 +5,8 @@
 //	to init:    Request, then any of Input, InputEnd, Kill; last Done; the end of the stream means that the caller is gone
 //	from init:  Here; Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
 //
-// Init stays until it has read Done, so that nothing is on its way in either direction when the container ends. Engines
-// may lose what is: podman's conmon talks to its client over a socket, whose closing with input that nobody has read is an
+// After a Fault, and after the Result of a call with input, init stays until it has read Done, so that nothing is on its way
+// when the container ends. Engines may lose what is: podman's conmon talks to its client over a socket, whose closing with input that nobody has read is an
 // error at the other end, before the output that waits there (Linux, net/unix/af_unix.c,
 // unix_release_sock and __skb_try_recv_datagram).
 //
@@ -36,7 +36,7 @@ const (
 	InputEnd Type = 'Z'
 	// Kill ends the call now.
 	Kill Type = 'K'
-	// Done says that the caller has the Result, or the Fault, and sends nothing more.
+	// Done says that the caller has the Result of a call with input, or the Fault, and sends nothing more.
 	Done Type = 'D'
 	// Here says that init waits for its request.
 	Here Type = 'H'
