@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	spawner.Main()
 	host.Main()
-	os.Exit(m.Run())
+	os.Exit(pool.Main(m))
 }
 
 // The host is reached where the configuration says so, and by nothing else.
