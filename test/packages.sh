@@ -10,6 +10,9 @@ needs=(
 	'pkg-config:pkg-config:finding libseccomp'
 	'/usr/include/seccomp.h:libseccomp-dev:the seccomp generator and its tests'
 	'/usr/bin/python3:python3:the demo and the scripts'
+	'/usr/lib/python3/dist-packages/pip:python3-pip:installing what a tool asks for'
+	'node:nodejs:the tools in JavaScript, and the inspector of the MCP server'
+	'npm:npm:installing what a tool asks for, and that inspector'
 	'bwrap:bubblewrap:the benchmarks beside a peer'
 	"/usr/lib/python$python/test/test_json:libpython$python-testsuite:the comparison of CPython inside and outside"
 )
