@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -35,7 +36,7 @@ func choose(ctx context.Context, c *config.Config, o Options) (sandbox.Backend, 
 		return b, policy.Select(c, nil)
 	}
 	if err == nil {
-		_, err = b.Ready(ctx, baseProfile(c, name))
+		err = o.ready(ctx, b, baseProfile(c, name))
 	}
 	return b, policy.Select(c, []policy.Probe{{Backend: name, Err: err}})
 }
@@ -59,10 +60,22 @@ func (o Options) openReady(ctx context.Context, name string, bc Config, p sandbo
 	if err != nil {
 		return nil, err
 	}
-	if _, err = b.Ready(ctx, p); err != nil {
+	if err = o.ready(ctx, b, p); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
+}
+
+// ready asks a backend whether it would run a call with p, after it has been prepared for that where this is wanted.
+func (o Options) ready(ctx context.Context, b sandbox.Backend, p sandbox.ContainerProfile) error {
+	var prepared error
+	if o.Prepare {
+		prepared = b.Prepare(ctx, p)
+	}
+	if _, err := b.Ready(ctx, p); err != nil {
+		return cmp.Or(prepared, err) // why it could not be prepared says more
+	}
+	return nil
 }
 
 // baseProfile is what every call has in common, with the image of builtins.

@@ -32,6 +32,9 @@ type Options struct {
 	// backend that the configuration names is not asked at the start whether it is ready; it refuses the call itself.
 	// native.Config.Lazy and Direct save more.
 	Once bool
+	// Prepare has Open do ahead what calls must not spend their time on, such as fetching images, so that what it chooses
+	// and says holds from the first call on. It can take as long as the fetching does; see also [Runner.Prepare].
+	Prepare bool
 	// Inspect is for a program that only wants to know, as a doctor does: nothing is made on this machine, a missing
 	// workspace neither, and no message is logged. What the runner would refuse it still refuses.
 	Inspect bool

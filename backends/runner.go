@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -48,6 +49,10 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 	if dir := c.WorkspaceDir(); dir != "" && !o.Inspect {
 		r.workspace = tools.MakeWorkspace(dir)
 	}
+	var unprepared error
+	if o.Prepare {
+		unprepared = r.Prepare(ctx)
+	}
 	if !o.Once && !o.Inspect {
 		r.policy = r.policy.WithAnswers(r.answers(ctx, o.Agents)...)
 	}
@@ -55,6 +60,9 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 		return nil, errors.Join(fmt.Errorf("open: %w", err), r.Close())
 	}
 	r.messages = r.policy.Messages(o.Agents...)
+	if unprepared != nil {
+		r.messages = append(r.messages, policy.Message{Level: slog.LevelError, Text: "not everything could be prepared", Attrs: []slog.Attr{slog.String("reason", unprepared.Error())}})
+	}
 	if !o.Inspect {
 		for _, m := range r.messages {
 			m.Log(ctx, o.Logger)
@@ -169,8 +177,17 @@ func (r *Runner) Tools(a config.Agent) tools.Tools {
 	return t
 }
 
-// Prepare does ahead what calls must not spend their time on, such as fetching images.
-func (r *Runner) Prepare(ctx context.Context) error { return r.Tools(config.Agent{}).Prepare(ctx) }
+// Prepare does ahead what calls must not spend their time on, such as fetching images: for calls of no agent in particular,
+// and for the agents known at the start that insist on a backend of their own. Paths that the policy refuses are left out.
+func (r *Runner) Prepare(ctx context.Context) error {
+	errs := []error{r.Tools(config.Agent{}).Prepare(ctx)}
+	for _, a := range r.options.Agents {
+		if a.Backend.Exact() != "" {
+			errs = append(errs, r.Tools(a).Prepare(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // Close ends what runs and gives everything back. Calls after it are refused.
 func (r *Runner) Close() error {

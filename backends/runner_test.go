@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -29,8 +30,9 @@ var errDown = &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "open", Cause: e
 
 // machine is a computer with scripted backends.
 type machine struct {
-	down     map[string]error // why a backend cannot be opened
-	notReady map[string]error // why one that is there refuses
+	down       map[string]error // why a backend cannot be opened
+	notReady   map[string]error // why one that is there refuses
+	unprepared error            // why nothing can be prepared
 
 	mu     sync.Mutex
 	opened []string
@@ -53,7 +55,7 @@ func (m *machine) open(_ context.Context, name string, c backends.Config) (sandb
 		key += " as " + c.Docker.User
 	}
 	m.config[key] = c
-	m.have[key] = &fake.Backend{BackendName: name, ReadyErr: m.notReady[name], Handler: func(fake.Call) fake.Reply { return fake.Exit(0, "done\n", "") }}
+	m.have[key] = &fake.Backend{BackendName: name, ReadyErr: m.notReady[name], PrepareErr: m.unprepared, Handler: func(fake.Call) fake.Reply { return fake.Exit(0, "done\n", "") }}
 	return m.have[key], nil
 }
 
@@ -273,6 +275,37 @@ func TestPythonRules(t *testing.T) {
 	p, err = place(t, r, scout, tools.Request{Tool: tools.NameInline, Isolation: "sandbox"})
 	require.NoError(t, err)
 	assert.Empty(t, p.Python, "the interpreter of a sandbox is the image's")
+}
+
+// What calls will need is fetched when that is wanted, on every backend that calls will use, and what cannot be is told.
+func TestPrepare(t *testing.T) {
+	podman := agent(t, "execution: {backend: podman}")
+	m := &machine{down: map[string]error{"native": errDown}}
+	r := m.start(t, "runtime: {sandbox: {binary: auto, workspace: "+t.TempDir()+"}}", backends.Options{Agents: []config.Agent{podman}, Prepare: true})
+	images := func(name string) []string {
+		var out []string
+		for _, p := range m.have[name].Prepared() {
+			if !slices.Contains(out, p.Image) {
+				out = append(out, p.Image)
+			}
+		}
+		return out
+	}
+	assert.ElementsMatch(t, []string{"python:3.12-slim", "node:22-alpine", "bash:5"}, images("docker"))
+	assert.Contains(t, images("podman"), "python:3.12-slim")
+	before := len(m.have["docker"].Prepared())
+	require.NoError(t, r.Prepare(t.Context()))
+	assert.Greater(t, len(m.have["docker"].Prepared()), before)
+
+	m = &machine{}
+	m.start(t, "runtime: {sandbox: {binary: docker}}", backends.Options{})
+	assert.Empty(t, m.have["docker"].Prepared(), "nobody wanted it")
+
+	m = &machine{unprepared: errDown}
+	r = m.start(t, "runtime: {sandbox: {binary: docker}}", backends.Options{Prepare: true})
+	last := r.Messages()[len(r.Messages())-1]
+	assert.Equal(t, slog.LevelError, last.Level)
+	assert.Contains(t, last.Attrs[0].Value.String(), "it is down")
 }
 
 // Who gives no way to download has download_file refused, and is told.

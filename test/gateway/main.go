@@ -36,7 +36,7 @@ func serve(ctx context.Context, configFile, soulFile string) error {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // is told where every call runs, and why
-	o := backends.Options{Agents: []config.Agent{agent}, Logger: logger, Download: netguard.Guard{}}
+	o := backends.Options{Agents: []config.Agent{agent}, Logger: logger, Download: netguard.Guard{}, Prepare: true}
 	runner, err := backends.Open(ctx, c, o)
 	if err != nil {
 		return err
