@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,9 +86,6 @@ func (s *Server) read(req *mcp.CallToolRequest) (request, error) {
 
 // sessionOf splits the session off the arguments. Those that are no object are the tool's to refuse.
 func sessionOf(raw json.RawMessage) (id string, rest json.RawMessage, err error) {
-	if !bytes.Contains(raw, []byte(sessionArgument)) {
-		return "", raw, nil // most calls of run_code, with code of any size
-	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields[sessionArgument] == nil {
 		return "", raw, nil

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Whatever a client writes on a line is a message or gets an answer that is one.
+func FuzzDecode(f *testing.F) {
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","result":{}}`, `{"jsonrpc":"2.0","method":"x","params":[1]}`,
+		`[]`, `{}`, `null`, `5`, `"x"`, `{"id":null}`, `{"id":1e400}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "\xff", `{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if len(line) == 0 {
+			return
+		}
+		msg, refused := decode(line)
+		if refused == nil {
+			_, err := jsonrpc.EncodeMessage(msg)
+			require.NoError(t, err)
+			return
+		}
+		assert.Nil(t, msg)
+		data, err := json.Marshal(refused)
+		require.NoError(t, err)
+		var a struct {
+			Version string `json:"jsonrpc"`
+			Error   struct{ Code int }
+		}
+		require.NoError(t, json.Unmarshal(data, &a))
+		assert.Equal(t, "2.0", a.Version)
+		assert.NotZero(t, a.Error.Code)
+	})
+}
+
+// Whatever the arguments of a call are, the session is taken out of them and nothing else.
+func FuzzSessionOf(f *testing.F) {
+	for _, raw := range []string{`{"session_id":"s_1","path":"x"}`, `{"session_id":5}`, `{"session_id":null}`, `{"code":"session_id"}`, `["session_id"]`, ``, `{"session_id":"a","session_id":"b"}`} {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, rest, err := sessionOf(raw)
+		if err != nil {
+			assert.Nil(t, rest)
+			return
+		}
+		var before, after map[string]json.RawMessage
+		if json.Unmarshal(raw, &before) != nil {
+			assert.Equal(t, string(raw), string(rest))
+			return
+		}
+		if before == nil { // null
+			return
+		}
+		require.NoError(t, json.Unmarshal(rest, &after))
+		delete(before, sessionArgument)
+		assert.Len(t, after, len(before))
+	})
+}
