@@ -74,11 +74,12 @@ func killOnce(t *testing.T, program string, held groups) int {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "started" {
+	lines, pace := bufio.NewScanner(out), 0
+	for pace == 0 && lines.Scan() {
+		_, _ = fmt.Sscanf(lines.Text(), "started, %d ms a call", &pace) // other lines are go test's
 	}
-	require.NoError(t, lines.Err())
-	time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond) // the moment is what the test varies, not what it measures
+	require.Positive(t, pace, "the caller did not start: %v", lines.Err())
+	time.Sleep(time.Duration(rand.IntN(4*pace)) * time.Millisecond) // the moment is what the test varies, not what it measures
 	alive := len(withArgument(t, mark+"\x00"))
 	maps.Copy(held, groupsOf(t, cmd.Process.Pid))
 	require.NoError(t, cmd.Process.Kill())
@@ -88,7 +89,8 @@ func killOnce(t *testing.T, program string, held groups) int {
 	return alive
 }
 
-// caller starts sandboxes, of which each has children that ignore signals, and is killed.
+// caller starts sandboxes, of which each has children that ignore signals, and is killed. It says first how long a call
+// takes here, so that on a slow machine too some moments are in the middle of one.
 func caller(t *testing.T, spec string) {
 	program, mark, _ := strings.Cut(spec, "\n")
 	c := native.Config{Spawner: program}
@@ -96,14 +98,18 @@ func caller(t *testing.T, spec string) {
 		c = waived(program, cgroupBound)
 	}
 	b := open(t, c)
-	fmt.Println("started")
+	begin := time.Now()
+	_, err := b.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{Argv: []string{"/bin/true"}})
+	require.NoError(t, err)
+	pace := int(max(50*time.Millisecond, time.Since(begin)) / time.Millisecond)
+	fmt.Printf("started, %d ms a call\n", pace)
 	script := "trap '' TERM HUP INT; setsid sh -c 'sleep 600; true' " + mark + " & while :; do sleep 0.01; done"
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for {
 				_, err := b.Run(context.Background(), sandbox.ContainerProfile{}, sandbox.Command{
-					Argv: []string{"/bin/sh", "-c", script, mark}, Timeout: time.Duration(50+rand.IntN(200)) * time.Millisecond,
+					Argv: []string{"/bin/sh", "-c", script, mark}, Timeout: time.Duration(pace+rand.IntN(4*pace)) * time.Millisecond,
 				})
 				if err != nil {
 					fmt.Println(err)
