@@ -133,7 +133,7 @@ func TestRealStreams(t *testing.T) {
 
 // What an image asks for does not happen: its entry point, volumes, health check and user are replaced.
 func TestRealImages(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		run := func(i engines.Image, script string) string {
 			return r.ok(t, sandbox.ContainerProfile{Image: r.engine.Load(t, i)}, sh(script))
 		}

@@ -27,8 +27,12 @@ func TestMain(m *testing.M) {
 // kinds are the engines that every test here runs on.
 var kinds = []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl}
 
-// each runs test on every engine.
+// each runs test on every engine, in a short run on docker.
 func each(t *testing.T, test func(*testing.T, *engines.Engine)) {
+	on(t, test, engines.Among(kinds...)...)
+}
+
+func on(t *testing.T, test func(*testing.T, *engines.Engine), kinds ...engines.Kind) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) { test(t, pool.Start(t, k)) })
 	}
@@ -112,11 +116,8 @@ func TestNoNetwork(t *testing.T) {
 	})
 }
 
-// Python runs with its compiled modules. Loading it into every engine takes long; another test has it in docker.
+// Python runs with its compiled modules.
 func TestPython(t *testing.T) {
-	if !engines.Long() {
-		t.Skip("a long test: TOOLCELL_TEST_LONG=1")
-	}
 	each(t, func(t *testing.T, e *engines.Engine) {
 		r := run(t, e, with(hardened(), e.Load(t, engines.Python()), "python3", "-c", "import json, ssl, ctypes; print(json.dumps([1]))")...)
 		require.Zero(t, r.code, "%+v", r)

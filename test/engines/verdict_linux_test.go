@@ -163,9 +163,9 @@ func TestVerdicts(t *testing.T) {
 		defer func() { assert.NoError(t, b.Close()) }()
 		assert.Equal(t, readme["native"], s.inside(t, b, "all"))
 	})
-	each(t, func(t *testing.T, e *engines.Engine) {
+	on(t, func(t *testing.T, e *engines.Engine) {
 		assert.Equal(t, readme[string(e.Kind)], s.inside(t, open(t, e), "all"))
-	})
+	}, kinds...)
 	t.Run("runsc", func(t *testing.T) {
 		e := pool.Start(t, engines.Docker)
 		e.RequireRunsc(t)
