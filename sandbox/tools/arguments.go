@@ -2,11 +2,13 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -109,10 +111,22 @@ func decode[T any](tool Name, raw json.RawMessage) (T, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		return v, sandbox.Invalid(string(tool), "arguments: %w", err)
+		return v, sandbox.Invalid(string(tool), "arguments: %w", inWords(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return v, sandbox.Invalid(string(tool), "arguments: something follows the JSON object")
 	}
 	return v, nil
+}
+
+// inWords says of an argument of a wrong type what it has to be, for a model that knows no types of Go.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return err
+	}
+	want := map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Bool: "true or false", reflect.Int64: "a whole number", reflect.Slice: "a list",
+	}[wrong.Type.Kind()]
+	return fmt.Errorf("%s has to be %s, not a JSON %s", wrong.Field, cmp.Or(want, "something else"), wrong.Value)
 }

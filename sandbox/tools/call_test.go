@@ -53,7 +53,7 @@ func TestDefinitionsMatchCalls(t *testing.T) {
 			r := tools.Tools{}.Call(t.Context(), d.Name, json.RawMessage(fmt.Sprintf(`{%q:%s}`, name, samples[p.Type])), tools.Streams{})
 			require.Error(t, r.Err)
 			assert.NotContains(t, r.Text, "unknown field", "%s takes %s", d.Name, name)
-			assert.NotContains(t, r.Text, "cannot unmarshal", "%s: %s is a %s", d.Name, name, p.Type)
+			assert.NotContains(t, r.Text, "has to be", "%s: %s is a %s", d.Name, name, p.Type)
 		}
 		r := tools.Tools{}.Call(t.Context(), d.Name, json.RawMessage(`{"privileged":true}`), tools.Streams{})
 		assert.Contains(t, r.Text, `unknown field "privileged"`, d.Name)
@@ -120,12 +120,12 @@ func TestCallArguments(t *testing.T) {
 	ts := set(t, b)
 	for args, want := range map[string]string{
 		`{}`: "code is required.", `null`: "not a JSON object", `[]`: "not a JSON object", `"x"`: "not a JSON object", `{`: "unexpected EOF",
-		`{"code":"x"} {}`: "something follows", `{"code":1}`: "cannot unmarshal", `{"code":"x","timeout_seconds":"soon"}`: `a timeout has to be a number of seconds, and "soon" is none`,
+		`{"code":"x"} {}`: "something follows", `{"code":1}`: "code has to be a string, not a JSON number", `{"code":"x","timeout_seconds":"soon"}`: `a timeout has to be a number of seconds, and "soon" is none`,
 		`{"code":"x","timeout_seconds":NaN}`: "invalid character", `{"code":"x","timeout_seconds":"NaN"}`: "has to be a number", `{"code":"x","timeout_seconds":[1]}`: "has to be a number",
 		`{"code":"x","timeout_seconds":true}`: "has to be a number", `{"code":"  ","language":"rust"}`: "code is required.",
 		`{"code":"x","language":"rust"}`: `Error: unsupported language "rust" (supported: bash, node, python).`,
-		`{"code":"x","network":"yes"}`:   "cannot unmarshal", `{"code":"x","lang":"py"}`: `unknown field "lang"`,
-		strings.Repeat("[", 100000): "not a JSON object", `{"code":` + strings.Repeat("[", 100000): "cannot unmarshal|exceeded max depth",
+		`{"code":"x","network":"yes"}`:   "network has to be true or false, not a JSON string", `{"code":"x","lang":"py"}`: `unknown field "lang"`,
+		strings.Repeat("[", 100000): "not a JSON object", `{"code":` + strings.Repeat("[", 100000): "code has to be a string, not a JSON array|exceeded max depth",
 	} {
 		r := ts.Call(t.Context(), tools.NameRunCode, json.RawMessage(args), tools.Streams{})
 		require.ErrorIs(t, r.Err, sandbox.ErrInvalid, "%.60s", args)
@@ -138,6 +138,10 @@ func TestCallArguments(t *testing.T) {
 		assert.True(t, ok, "%.60s: %s", args, r.Text)
 		assert.Nil(t, r.Structured)
 	}
+	r := ts.Call(t.Context(), tools.NameReadFile, json.RawMessage(`{"path":"x","offset":1.5}`), tools.Streams{})
+	assert.Contains(t, r.Text, "offset has to be a whole number, not a JSON number 1.5")
+	r = ts.Call(t.Context(), tools.NameRunScript, json.RawMessage(`{"path":"x","args":"-v"}`), tools.Streams{})
+	assert.Contains(t, r.Text, "args has to be a list, not a JSON string")
 	assert.Empty(t, b.Calls())
 }
 
