@@ -251,7 +251,9 @@ func TestRealCallerKilled(t *testing.T) {
 	most(t, func(t *testing.T, r real) {
 		for _, stopped := range []bool{false, true} {
 			killCaller(t, r, stopped)
+			killed := time.Now()
 			assert.Eventually(t, func() bool { return r.say(t, "ps", "-a", "-q") == "" }, 20*time.Second, 50*time.Millisecond)
+			t.Logf("nothing was left %s after the kill", time.Since(killed).Round(10*time.Millisecond))
 		}
 	})
 }
