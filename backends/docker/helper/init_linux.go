@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/docker/internal/frame"
+	"github.com/soulacy/toolcell/backends/internal/signals"
 )
 
 // isInit reports whether this is the file that the backend mounted, started as the container's entry point.
@@ -87,6 +88,9 @@ func hide(arg string) *frame.Failure {
 		if err := becomeReaper(); err != nil {
 			return failure("tell the processes of a session's calls apart", frame.ClassSession, err)
 		}
+	}
+	if err := signals.Unignore(); err != nil { // what the engine's own start has left
+		return failure("give signals their default actions", frame.ClassSetup, err)
 	}
 	signal.Notify(make(chan os.Signal, 1))
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/internal/signals"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -65,23 +66,7 @@ func takeGreeting() error {
 
 // resetIgnoredSignals undoes what a caller such as nohup left: CLONE_CLEAR_SIGHAND (clone(2)) gives back the default
 // only to signals with a handler, an ignored one stays ignored in every sandbox.
-func resetIgnoredSignals() error {
-	for sig := 1; sig <= 64; sig++ {
-		if sig == int(unix.SIGKILL) || sig == int(unix.SIGSTOP) {
-			continue
-		}
-		ignored, err := isIgnored(sig)
-		if err != nil {
-			return err
-		}
-		if ignored {
-			if err := setDefault(sig); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func resetIgnoredSignals() error { return signals.Unignore() }
 
 // noNewPrivs keeps the spawner from gaining anything through a program it might be made to run. It runs none.
 func noNewPrivs() error {
