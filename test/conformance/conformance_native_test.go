@@ -66,8 +66,8 @@ func TestNativeArmed(t *testing.T) {
 		opened = append(opened, b)
 		return b
 	}}
-	if os.Getenv("TOOLCELL_TEST_LONG") == "" { // TestNative has shown the rest on the same sandboxes but for how they get their program
-		s.Only = []string{"results", "stdin", "environment", "identity", "process", "devices", "proc"}
+	if os.Getenv("TOOLCELL_TEST_LONG") != "1" { // TestNative has shown the rest on the same sandboxes but for how they get their program
+		s.Only = []string{"results", "stdin", "environment", "process"}
 	}
 	conformance.Run(t, s)
 	var ready, found int

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(pool.Main(m))
 }
 
-// TestEscapeFromEngines makes every attempt from containers; in a short run docker's alone.
+// TestEscapeFromEngines makes every attempt from containers; in a short run docker's alone, and those that can share one.
 func TestEscapeFromEngines(t *testing.T) {
 	for _, k := range engines.Among(engines.Docker, engines.Podman) {
 		t.Run(string(k), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestEscapeFromEngines(t *testing.T) {
 			h := &harness{
 				helper:  conformance.Build(t, "github.com/soulacy/toolcell/test/escape/attempt"),
 				spawner: conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper"),
-				image:   e.Load(t, engines.Python()), owner: nobody, together: true,
+				image:   e.Load(t, engines.Python()), owner: nobody, together: true, brief: !engines.Long(),
 			}
 			h.careless(t)
 			b, err := docker.Open(t.Context(), docker.Config{

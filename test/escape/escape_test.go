@@ -42,18 +42,19 @@ func TestEscapeAsOrdinaryUser(t *testing.T) {
 	conformance.AsUser(t, programs, func(t *testing.T, programs []string) { escape(t, programs[0], programs[1]) })
 }
 
-// TestEscapeArmed makes every attempt from sandboxes that stood ready before their program came, several at a time but in
-// the long form.
+// TestEscapeArmed makes every attempt from sandboxes that stood ready before their program came; in a short run those that
+// can share one.
 func TestEscapeArmed(t *testing.T) {
 	programs := build(t)
 	h := newHarness(t, programs[0], programs[1])
 	b := &armed.Backend{Backend: h.b.(*native.Backend)}
-	h.b, h.together = b, os.Getenv("TOOLCELL_TEST_LONG") == ""
+	short := os.Getenv("TOOLCELL_TEST_LONG") != "1"
+	h.b, h.together, h.brief = b, short, short
 	h.attempts(t)
 	ready, found := b.Served()
 	t.Logf("%d calls had a sandbox built ahead, %d found one", ready, found)
 	assert.Greater(t, found, ready*3/4)
-	assert.Greater(t, found, 50)
+	assert.GreaterOrEqual(t, found, 4)
 }
 
 func escape(t *testing.T, helper, spawner string) {
@@ -83,12 +84,14 @@ func (h *harness) attempts(t *testing.T) {
 			h.judgeAll(t, group.attempts)
 		})
 	}
-	t.Run("channels", h.channels)
-	t.Run("races", h.races)
-	t.Run("what a profile may allow", h.allowed)
-	t.Run("crash", h.crash)
-	t.Run("host sockets", h.hostSockets)
-	t.Run("script of its own interpreter", h.selfInterpreter)
+	if !h.brief {
+		t.Run("channels", h.channels)
+		t.Run("races", h.races)
+		t.Run("what a profile may allow", h.allowed)
+		t.Run("crash", h.crash)
+		t.Run("host sockets", h.hostSockets)
+		t.Run("script of its own interpreter", h.selfInterpreter)
+	}
 	assert.Equal(t, h.sums, h.programs(t), "a program of ours was changed")
 	h.tally.print(t)
 }

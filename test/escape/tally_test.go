@@ -79,7 +79,9 @@ type harness struct {
 	image string
 	owner int
 	// together says that a sandbox is dear, so that attempts that need nothing of their own share one.
-	together        bool
+	together bool
+	// brief leaves out, in a short run, the attempts that need a sandbox of their own: TestEscape makes them always.
+	brief           bool
 	helper, spawner string
 	// protected is a directory of the host that the operator allows no mount to show.
 	protected string
