@@ -40,12 +40,12 @@ func dockerHelper(t *testing.T) string {
 	return conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
 }
 
-// inShort are the groups of a short run. On docker they leave out deadlines, limits, survivors, refusals, concurrency and
-// leaks, which the backend's own tests try there always; on the others they are those in which commands differ from docker's: how a call's
+// inShort are the groups of a short run. On docker they leave out output, deadlines, limits, survivors, mounts, refusals,
+// concurrency and leaks, which the backend's own tests try there always; on the others they are those in which commands differ from docker's: how a call's
 // streams are carried, and how it ends.
 var inShort = map[engines.Kind][]string{
 	engines.Docker: {
-		"results", "output", "stdin", "environment", "identity", "process", "devices", "proc", "mounts", "owners", "closing",
+		"results", "stdin", "environment", "identity", "process", "devices", "proc", "owners", "closing",
 	},
 	engines.Podman: {"stdin", "closing"}, engines.Nerdctl: {"output", "closing"},
 }
