@@ -78,21 +78,22 @@ func sourceIDs(list []*source) []sourceID {
 // received is how many descriptors an armed sandbox takes beyond those it has, which the limit on open files must allow.
 const received = 16
 
-// errNotArmed says that a profile's sandboxes cannot be built ahead.
-var errNotArmed = errors.New("it leaves no room for what is handed over")
-
 // arm builds a sandbox and returns it when it stands ready.
 func (b *Backend) arm(ctx context.Context, d kind) (*call, error) {
 	p := d.profile.WithDefaults()
 	p.Workdir = d.dir
-	k := &call{b: b, id: b.lanes.newID(), profile: p, armed: &armed{kind: d}}
-	err := k.do(k.profile.Validate, k.findImage, k.judge, k.openMounts)
-	if err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if k.profile.Limits.OpenFiles < received {
-		k.close()
-		return nil, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "arm", Guarantee: sandbox.LimitFiles, Cause: errNotArmed, Fix: fmt.Sprintf("allow at least %d open files", received)}
+	if p.Limits.OpenFiles < received {
+		return nil, &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: "arm", Guarantee: sandbox.LimitFiles,
+			Cause: errors.New("it leaves no room for what is handed over"), Fix: fmt.Sprintf("allow at least %d open files", received),
+		}
+	}
+	k := &call{b: b, id: b.lanes.newID(), profile: p, armed: &armed{kind: d}}
+	if err := k.do(k.findImage, k.judge, k.openMounts); err != nil {
+		return nil, err
 	}
 	k.armed.image, k.armed.sources = k.image, sourceIDs(k.sources)
 	if err := k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.compile); err != nil {
@@ -130,7 +131,7 @@ func (k *call) standReady(ctx context.Context) error {
 		return err
 	}
 	if m.reply.Kind != wire.ReplyArmed {
-		k.over()
+		k.ended(m)
 		return k.endedEarly(m.reply)
 	}
 	k.armed.since = time.Now()
@@ -144,7 +145,7 @@ func (k *call) awaitArmed(ctx context.Context) (message, error) {
 	select {
 	case m := <-k.armed.replies:
 		if m.err != nil {
-			k.lost, k.armed.replies = m.lost, nil
+			k.ended(m)
 		}
 		return m, m.err
 	case <-ctx.Done():
@@ -172,13 +173,24 @@ func (k *call) endedEarly(r wire.Reply) error {
 
 // alive reports whether a sandbox that stands ready still does. One that has ended has said so.
 func (k *call) alive() bool {
+	if k.armed.replies == nil {
+		return false
+	}
 	select {
 	case m := <-k.armed.replies:
-		k.lost = m.lost
-		k.armed.replies = nil
+		k.ended(m)
 		return false
 	default:
 		return k.armed.lane.alive()
+	}
+}
+
+// ended takes the last word about a sandbox that got no program.
+func (k *call) ended(m message) {
+	k.over()
+	k.lost = m.lost
+	if m.file != nil {
+		m.file.Close() // its mounts
 	}
 }
 
@@ -187,21 +199,17 @@ func (k *call) end() {
 	if k.armed == nil || k.armed.replies == nil {
 		return
 	}
-	defer k.over()
 	k.armed.lane.kill(k.id)
 	stuck := newSuspicion(0, k.b.lanes.grace())
 	defer stuck.Stop()
 	for {
 		select {
 		case m := <-k.armed.replies:
-			if m.file != nil {
-				m.file.Close()
-			}
-			if m.err != nil || m.reply.Kind == wire.ReplyDone {
-				k.lost = m.lost
+			switch {
+			case m.err != nil, m.reply.Kind == wire.ReplyDone:
+				k.ended(m)
 				return
-			}
-			if m.reply.Kind == wire.ReplyAlive {
+			case m.reply.Kind == wire.ReplyAlive:
 				stuck.answered()
 			}
 		case <-stuck.C:

@@ -237,15 +237,14 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 
 // Close kills what runs, waits for it, and gives back the spawners, the cgroups and the ids.
 func (b *Backend) Close() error {
-	first := b.calls.Close()
-	b.armory.close()
-	if !first {
+	if !b.calls.Close() {
 		return nil
 	}
 	return b.release()
 }
 
 func (b *Backend) release() error {
+	b.armory.close()
 	var err error
 	if b.lanes != nil {
 		err = b.releaseLanes()
