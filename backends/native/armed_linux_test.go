@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -377,4 +378,15 @@ func TestArmedEnds(t *testing.T) {
 	require.ErrorIs(t, err, sandbox.ErrUnavailable)
 	var e *sandbox.Error
 	require.True(t, errors.As(err, &e))
+}
+
+// A sandbox that stands ready just after its lane was given up is nobody's.
+func TestArmedTooLate(t *testing.T) {
+	b := armedBackend(t, sandbox.ContainerProfile{}, sandbox.Command{}, 1)
+	l := b.spawners()[0]
+	require.Len(t, l.waiting, 1)
+	l.fail(errors.New("given up"))
+	assert.NotPanics(t, func() { l.deliver(message{reply: wire.Reply{Kind: wire.ReplyArmed, ID: 7}}) })
+	assert.Zero(t, l.busy())
+	assert.Equal(t, "ok\n", string(b.must(t, "echo ok").Stdout))
 }

@@ -167,7 +167,9 @@ func (l *lane) deliver(m message) {
 	switch m.reply.Kind {
 	case wire.ReplyExited, wire.ReplyAlive:
 	case wire.ReplyArmed:
-		l.waiting[m.reply.ID] = true
+		if ch != nil { // the lane may have failed meanwhile, and has no calls then
+			l.waiting[m.reply.ID] = true
+		}
 	default:
 		delete(l.pending, m.reply.ID)
 		delete(l.waiting, m.reply.ID)
