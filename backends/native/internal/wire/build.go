@@ -13,14 +13,15 @@ import (
 // module is the one that both ends come from.
 const module = "github.com/soulacy/toolcell"
 
-// Build identifies the sources that this program was built from: the module's version, where the build recorded one,
-// and everything that the two ends must agree on, so that two builds of an unreleased tree differ where it matters.
+// Build identifies the sources that this program was built from: the version of a released module, and everything that the
+// two ends must agree on, so that two builds of an unreleased tree differ where it matters. A tree's own version does not
+// count: go build makes one of the commit it finds, go test and go run make none, and all three are the same sources.
 func Build() [32]byte {
 	h := sha256.New()
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
-			if m.Path == module {
-				write(h, m.Version) // not the sum, which a build from a checkout has not
+			if m.Path == module && m.Sum != "" {
+				write(h, m.Version)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"unsafe"
@@ -96,6 +97,18 @@ func TestBuildIsStable(t *testing.T) {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), "TOOLCELL_TEST_WIRE_BUILD=1")
 	out, err := cmd.Output()
+	require.NoError(t, err)
+	build := Build()
+	assert.Equal(t, build[:], out)
+}
+
+// The same sources are one build, whichever of the go command's ways has built them: go build records the commit that it
+// finds, and go test, which has built this program, does not.
+func TestBuildOfTheSameSources(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "build")
+	out, err := exec.Command("go", "build", "-buildvcs=auto", "-o", program, "./testdata/build").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(program).Output()
 	require.NoError(t, err)
 	build := Build()
 	assert.Equal(t, build[:], out)
