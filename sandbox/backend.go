@@ -2,22 +2,6 @@ package sandbox
 
 import "context"
 
-// Armer is an optional ability of a [Backend]: sandboxes that are built ahead of their calls.
-type Armer interface {
-	// Arm has n sandboxes for calls under p stand ready: built, confined by all that p says, empty, and waiting for a
-	// program. A call that finds one is spared the building; it is used by that one call and destroyed, as any other, and
-	// another takes its place in the background. A call that finds none builds its own. like says what the calls have in
-	// common beside the profile: their directory, and whether they have an input; the zero value is right for most. Of
-	// calls under p that differ from it in this, the backend learns by itself.
-	//
-	// What stands ready without being used for a minute is given up until the next call under p. n of 0 or less gives up
-	// everything that was armed for p. Each takes resources while it waits: see the backend's documentation.
-	//
-	// Arm returns when n sandboxes stand ready. An error is the one that a call would get, or that of ctx, and nothing is
-	// armed for p then.
-	Arm(ctx context.Context, p ContainerProfile, like Command, n int) error
-}
-
 // Backend runs commands under profiles. All methods are safe for concurrent use. More abilities are optional
 // interfaces, found by a type assertion.
 type Backend interface {

@@ -24,7 +24,7 @@ import (
 func armedBackend(t *testing.T, p sandbox.ContainerProfile, c sandbox.Command, n int) *Backend {
 	t.Helper()
 	b := testBackend(t)
-	require.NoError(t, b.Arm(t.Context(), p, c, n))
+	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Like: c, Count: n}))
 	require.Equal(t, n, b.ArmedStats().Ready)
 	return b
 }
@@ -200,7 +200,7 @@ func TestArmedClocks(t *testing.T) {
 	r = b.served(t, p, command("sleep 1000"))
 	assert.Equal(t, sandbox.StatusTimeout, r.Status)
 	p.Limits.Wall = time.Minute
-	require.NoError(t, b.Arm(t.Context(), p, sandbox.Command{}, 1))
+	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Count: 1}))
 	r = b.served(t, p, command("while :; do :; done"))
 	assert.Equal(t, sandbox.StatusCPUTimeout, r.Status)
 	if r.Usage.User != nil {
@@ -250,12 +250,12 @@ func TestArmedErrors(t *testing.T) {
 		"no room for an init": {sandbox.ContainerProfile{Limits: sandbox.Limits{MemoryMB: 1}}, sandbox.Command{}, 1},
 	} {
 		b := testBackend(t)
-		require.Error(t, b.Arm(t.Context(), refused.profile, refused.like, refused.n), name)
+		require.Error(t, b.Arm(t.Context(), refused.profile, sandbox.Arming{Like: refused.like, Count: refused.n}), name)
 		assert.Equal(t, ArmedStats{}, b.ArmedStats(), name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, b.Arm(ctx, sandbox.ContainerProfile{PIDs: 9}, sandbox.Command{}, 1))
+	require.Error(t, b.Arm(ctx, sandbox.ContainerProfile{PIDs: 9}, sandbox.Arming{Count: 1}))
 }
 
 // What was killed while it waited is replaced, and serves no call.
@@ -299,13 +299,13 @@ func TestArmedSourceReplaced(t *testing.T) {
 	p := sandbox.ContainerProfile{Mounts: []string{at + ":/work:ro"}}
 	b := armedBackend(t, p, sandbox.Command{}, 1)
 	assert.Equal(t, "old\n", string(b.served(t, p, command("cat /work/name")).Stdout))
-	require.NoError(t, b.Arm(t.Context(), p, sandbox.Command{}, 1))
+	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Count: 1}))
 	require.NoError(t, os.Rename(at, at+".old"))
 	fill("new\n")
 	r, err := b.Run(t.Context(), p, command("cat /work/name"))
 	require.NoError(t, err)
 	assert.Equal(t, "new\n", string(r.Stdout))
-	require.NoError(t, b.Arm(t.Context(), p, sandbox.Command{}, 1))
+	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Count: 1}))
 	require.NoError(t, os.RemoveAll(at))
 	require.NoError(t, os.Symlink(at+".old", at))
 	_, err = b.Run(t.Context(), p, command("cat /work/name"))
@@ -334,7 +334,7 @@ func TestArmedBurst(t *testing.T) {
 func TestArmedIdle(t *testing.T) {
 	b := testBackend(t)
 	b.armory.idle, b.armory.look = 300*time.Millisecond, 10*time.Millisecond
-	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{}, 2))
+	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 2}))
 	require.Eventually(t, func() bool { return b.ArmedStats().Ready == 0 && len(b.waiting(t)) == 0 }, 20*time.Second, 10*time.Millisecond)
 	b.armory.mu.Lock()
 	b.armory.idle = time.Minute
@@ -358,10 +358,10 @@ func TestArmedEnds(t *testing.T) {
 	b := armedBackend(t, sandbox.ContainerProfile{}, sandbox.Command{}, 2)
 	inits := b.waiting(t)
 	require.Len(t, inits, 2)
-	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{}, 0))
+	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{}))
 	assert.True(t, gone(inits)(), "giving up waits for it")
 
-	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{}, 2))
+	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 2}))
 	inits = b.waiting(t)
 	require.Len(t, inits, 2)
 	l := b.spawners()[0]
@@ -369,12 +369,12 @@ func TestArmedEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(inits)() && !l.alive() }, 10*time.Second, 10*time.Millisecond)
 	assert.Equal(t, "ok\n", string(b.must(t, "echo ok").Stdout), "by another spawner")
 
-	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{}, 3))
+	require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 3}))
 	inits = b.waiting(t)
 	require.Len(t, inits, 3)
 	require.NoError(t, b.Close())
 	assert.True(t, gone(inits)())
-	err := b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{}, 1)
+	err := b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 1})
 	require.ErrorIs(t, err, sandbox.ErrUnavailable)
 	var e *sandbox.Error
 	require.True(t, errors.As(err, &e))

@@ -79,25 +79,25 @@ func newArmory(b *Backend) *armory {
 // Arm has n sandboxes for calls under p stand ready; see [sandbox.Armer]. Each takes what a sandboxed program takes that
 // sleeps: a process, a cgroup, a set of namespaces and, below a root caller, a host id. A process that makes its calls
 // itself ([Config.Direct]) has none.
-func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, like sandbox.Command, n int) error {
+func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox.Arming) error {
 	ctx, _, leave, err := b.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if n > maxArmed {
-		return sandbox.Invalid("arm", "%d sandboxes, more than %d", n, maxArmed)
+	if a.Count > maxArmed {
+		return sandbox.Invalid("arm", "%d sandboxes, more than %d", a.Count, maxArmed)
 	}
 	if b.lanes.direct != nil {
 		return &sandbox.Error{Kind: sandbox.KindRefused, Op: "arm", Cause: errors.New("this process makes one call and ends"), Fix: "open the backend without Direct"}
 	}
 	p = p.WithDefaults()
-	d := kindOf(p, like)
-	if n <= 0 {
+	d := kindOf(p, a.Like)
+	if a.Count <= 0 {
 		b.armory.cancel(d.profile)
 		return nil
 	}
-	r, err := b.armory.order(d, n)
+	r, err := b.armory.order(d, a.Count)
 	if err != nil {
 		return err
 	}

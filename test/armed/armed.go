@@ -22,9 +22,9 @@ type Backend struct {
 
 // Run makes the call.
 func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (sandbox.Result, error) {
-	if err := b.Arm(ctx, p, c, 1); err == nil {
+	if err := b.Arm(ctx, p, sandbox.Arming{Like: c, Count: 1}); err == nil {
 		b.calls.Add(1)
-		defer func() { _ = b.Arm(context.WithoutCancel(ctx), p, c, 0) }()
+		defer func() { _ = b.Arm(context.WithoutCancel(ctx), p, sandbox.Arming{}) }()
 	}
 	return b.Backend.Run(ctx, p, c)
 }

@@ -95,11 +95,11 @@ func armed(b sandbox.Backend, p program) subject {
 		if !ok {
 			return 0, errors.New("the backend builds nothing ahead")
 		}
-		if err := a.Arm(ctx, profile, sandbox.Command{}, 1); err != nil {
+		if err := a.Arm(ctx, profile, sandbox.Arming{Count: 1}); err != nil {
 			return 0, err
 		}
 		d, err := call(b, p)
-		return d, errors.Join(err, a.Arm(ctx, profile, sandbox.Command{}, 0))
+		return d, errors.Join(err, a.Arm(ctx, profile, sandbox.Arming{}))
 	}}
 }
 

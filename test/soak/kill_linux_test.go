@@ -35,7 +35,7 @@ func caller(marker string) {
 	}
 	script := "for i in 1 2 3; do sleep 100 & done; test $1 = long && wait; exit 0"
 	// Two sandboxes stand ready beside what runs, and are to go with the caller too.
-	if err := b.(sandbox.Armer).Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Command{}, 2); err != nil {
+	if err := b.(sandbox.Armer).Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 2}); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
