@@ -34,14 +34,14 @@ type outcome struct {
 
 func newDockerGateway(t *testing.T) dockerGateway {
 	t.Helper()
-	requireNative(t)
+	programs.RequireNative(t)
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "config.yaml"),
 		"runtime: {sandbox: {images: {'python:3.12-slim': host, 'node:22-alpine': host, 'bash:5': host}}}\n")
 	root := filepath.Join(dir, "workspace")
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "sub"), 0o700))
 	return dockerGateway{
-		binary: filepath.Join(programs, "toolcell"), root: root,
+		binary: programs.Toolcell(), root: root,
 		env: append(os.Environ(), "TOOLCELL_CONFIG="+file, "GATEWAY_KEY=sk-of-the-gateway"),
 	}
 }

@@ -15,41 +15,14 @@ import (
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/tools"
+	"github.com/soulacy/toolcell/test/shipped"
 )
 
-// programs is the directory of the two programs under test: the miniature gateway, and toolcell.
-var programs string
+// programs are the miniature gateway, and toolcell.
+var programs shipped.Programs
 
 func TestMain(m *testing.M) {
-	os.Exit(build(m))
-}
-
-func build(m *testing.M) int {
-	var err error
-	if programs, err = os.MkdirTemp("", "toolcell-gateway-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(programs)
-	cmd := exec.Command("go", "build", "-o", programs, "../../cmd/toolcell", ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintln(os.Stderr, err, string(out))
-		return 1
-	}
-	return m.Run()
-}
-
-// requireNative skips, or under TOOLCELL_TEST_REQUIRE=1 fails, where the native backend cannot enforce the profile.
-func requireNative(t *testing.T) {
-	t.Helper()
-	out, err := exec.Command(filepath.Join(programs, "toolcell"), "version").CombinedOutput()
-	if err != nil && os.Getenv("TOOLCELL_TEST_REQUIRE") == "1" {
-		require.NoError(t, err, string(out))
-	}
-	if err != nil {
-		t.Skipf("the native backend cannot enforce the profile here: %s", out)
-	}
+	os.Exit(programs.Main(m, "cmd/toolcell", "test/gateway"))
 }
 
 func write(t *testing.T, name, content string) string {
@@ -78,7 +51,7 @@ func talk(t *testing.T, operator, manifest string, calls ...string) conversation
 	file := write(t, filepath.Join(dir, "config.yaml"), strings.ReplaceAll(operator, "$WORK", dir))
 	soul := write(t, filepath.Join(dir, "scout", "SOUL.yaml"), manifest)
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(filepath.Join(programs, "gateway"), file, soul)
+	cmd := exec.Command(filepath.Join(programs.Dir(), "gateway"), file, soul)
 	cmd.Env = append(os.Environ(), "GATEWAY_KEY=sk-of-the-gateway")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(calls, "\n")), &stdout, &stderr
 	require.NoError(t, cmd.Run(), stderr.String())
@@ -98,7 +71,7 @@ func call(tool, arguments string) string {
 
 // The example is a whole gateway: it says at its start where calls run, runs them there, and refuses the others.
 func TestMiniatureGateway(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	operator := "runtime:\n  allow_system_agents: [scout]\n  sandbox: {workspace: $WORK/ws}\n"
 	c := talk(t, operator, "id: scout\n",
 		call("write_file", `{"path": "/workspace/numbers.txt", "content": "3\n1\n2\n"}`),
@@ -136,7 +109,7 @@ func TestMiniatureGateway(t *testing.T) {
 
 // Who is not offered the builtins does not get them; run_code is everybody's.
 func TestMiniatureGatewayOffersWhatItMay(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	c := talk(t, "runtime: {sandbox: {workspace: $WORK/ws}}\n", "id: scout\n",
 		call("shell_exec", `{"command": "true"}`), call("run_code", `{"language": "bash", "code": "echo yes"}`))
 	assert.True(t, c.answers[0].Error)

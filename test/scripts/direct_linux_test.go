@@ -34,7 +34,7 @@ func start(t *testing.T, env []string, flags ...string) started {
 	t.Helper()
 	seconds := fmt.Sprintf("3%08d", os.Getpid()*100+len(flags)*10+len(env))
 	args := append(append([]string{"run"}, flags...), "host", "sh", "-c", "echo begun; exec sleep "+seconds)
-	s := started{cmd: exec.Command(toolcell(), args...)}
+	s := started{cmd: exec.Command(programs.Toolcell(), args...)}
 	s.cmd.Env, s.cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func gone(t *testing.T, pid int, why string) {
 
 // A command that is stopped cannot kill its sandbox at the deadline, which ends by itself then.
 func TestStoppedCommandKeepsItsDeadline(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	s := start(t, nil, "--timeout", "2s")
 	require.NoError(t, s.cmd.Process.Signal(unix.SIGSTOP))
 	gone(t, s.program, "the program ends while its caller is stopped")
@@ -99,7 +99,7 @@ func TestStoppedCommandKeepsItsDeadline(t *testing.T) {
 
 // A command that is stopped and then killed takes its sandbox along.
 func TestStoppedCommandIsKilled(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	s := start(t, nil)
 	require.NoError(t, s.cmd.Process.Signal(unix.SIGSTOP))
 	require.NoError(t, s.cmd.Process.Kill())
@@ -110,7 +110,7 @@ func TestStoppedCommandIsKilled(t *testing.T) {
 // A sandbox's init is a copy of the process that forked it, but not of its memory: neither its environment nor its
 // arguments are there, nor its name.
 func TestInitHasNothingOfItsCaller(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	secret := fmt.Sprintf("secret-%d-%d", os.Getpid(), time.Now().UnixNano())
 	s := start(t, []string{"TOOLCELL_TEST_SECRET=" + secret})
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.init))
@@ -150,7 +150,7 @@ func holds(t *testing.T, pid int, text string) bool {
 
 // What a shell has its children ignore, as nohup and background jobs do, the program does not inherit.
 func TestIgnoredSignalsAreNotInherited(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	const look = "grep SigIgn /proc/self/status"
 	trap := func(command string) uint64 {
 		out, err := exec.Command("sh", "-c", "trap '' HUP INT QUIT USR1; "+command).Output()
@@ -160,26 +160,26 @@ func TestIgnoredSignalsAreNotInherited(t *testing.T) {
 		return mask
 	}
 	require.Equal(t, uint64(0x207), trap(look)&0x207, "the control, beside what the tests themselves were started with")
-	assert.Zero(t, trap(toolcell()+" run host "+look))
+	assert.Zero(t, trap(programs.Toolcell()+" run host "+look))
 }
 
 // Signals that a limit sends mean nothing when somebody else sends them.
 func TestSignalOfALimit(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	const raise = "kill -XCPU $$"
 	plain := exec.Command("sh", "-c", raise)
 	_ = plain.Run()
 	require.Equal(t, unix.SIGXCPU, plain.ProcessState.Sys().(syscall.WaitStatus).Signal())
-	in := exec.Command(toolcell(), "run", "host", "sh", "-c", raise)
+	in := exec.Command(programs.Toolcell(), "run", "host", "sh", "-c", raise)
 	_ = in.Run()
 	assert.Equal(t, 128+int(unix.SIGXCPU), in.ProcessState.ExitCode())
 }
 
 // With another process namespace's /proc, in which its own ids are others', a command does nothing.
 func TestForeignProc(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	run := func(flags uintptr) (string, int) {
-		cmd := exec.Command(toolcell(), "run", "host", "echo", "begun")
+		cmd := exec.Command(programs.Toolcell(), "run", "host", "echo", "begun")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
 		if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 && flags != 0 {
 			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -200,9 +200,9 @@ func TestForeignProc(t *testing.T) {
 
 // A report says who watches its call.
 func TestReportNamesTheWatcher(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	s := start(t, nil)
-	out := output(t, toolcell(), "run", "--json", "host", "true")
+	out := output(t, programs.Toolcell(), "run", "--json", "host", "true")
 	if parentOf(s.init) == s.cmd.Process.Pid {
 		assert.NotContains(t, out, "spawner")
 		assert.Contains(t, out, "this process's clock")
@@ -213,10 +213,10 @@ func TestReportNamesTheWatcher(t *testing.T) {
 
 // Neither does a sandbox see the arguments of its caller as those of its init.
 func TestArgumentsAreNotInits(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	const look = "cat /proc/$PPID/cmdline"
 	require.NotEmpty(t, output(t, "sh", "-c", look+"; true"))
-	assert.Empty(t, output(t, toolcell(), "run", "host", "sh", "-c", look+"; true"))
+	assert.Empty(t, output(t, programs.Toolcell(), "run", "host", "sh", "-c", look+"; true"))
 }
 
 func output(t *testing.T, name string, args ...string) string {
@@ -228,11 +228,11 @@ func output(t *testing.T, name string, args ...string) string {
 
 // A hang-up that nohup has the command ignore does not end it.
 func TestNohup(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	for name, want := range map[string]int{"": 129, "nohup ": 0} {
 		// However the tests themselves were started.
 		const asUsual = `exec perl -e '$SIG{HUP} = "DEFAULT"; exec @ARGV' `
-		s := exec.Command("sh", "-c", asUsual+name+toolcell()+" run -i host sh -c 'echo begun; cat'")
+		s := exec.Command("sh", "-c", asUsual+name+programs.Toolcell()+" run -i host sh -c 'echo begun; cat'")
 		s.Stderr = io.Discard // nohup has something to say
 		in, err := s.StdinPipe()
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 // Every command of the README's console blocks is run, and prints what stands there. In the README "..." stands for any
 // text within a line, and alone on a line for any lines.
 func TestReadme(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	commands := consoleCommands(string(text))
@@ -23,7 +23,7 @@ func TestReadme(t *testing.T) {
 	for _, c := range commands {
 		cmd := exec.Command("bash", "-c", "{ "+c.line+"\n} 2>&1")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir)
+		cmd.Env = append(os.Environ(), "PATH="+programs.SearchPath(), "HOME="+dir)
 		out, err := cmd.Output()
 		if err != nil {
 			require.IsType(t, &exec.ExitError{}, err, c.line)

@@ -1,79 +1,38 @@
 package scripts_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/soulacy/toolcell/test/shipped"
 )
 
-// bin is the directory that holds the toolcell under test. TestMain sets it once.
-var bin string
+// programs are the command and the server beside it.
+var programs shipped.Programs
 
 func TestMain(m *testing.M) {
-	if err := build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(bin); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// build makes the static programs that are shipped.
-func build() (err error) {
-	if bin, err = os.MkdirTemp("", "toolcell-scripts-"); err != nil {
-		return err
-	}
-	if err := os.Chmod(bin, 0o755); err != nil { // scripts run it as another user, too
-		return err
-	}
-	cmd := exec.Command("go", "build", "-o", bin, "../../cmd/toolcell", "../../cmd/toolcell-mcp")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build toolcell: %w\n%s", err, out)
-	}
-	return nil
-}
-
-func toolcell() string { return filepath.Join(bin, "toolcell") }
-
-// requireNative skips, or under TOOLCELL_TEST_REQUIRE=1 fails, where the native backend cannot enforce the profile.
-func requireNative(t *testing.T) {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.Command(toolcell(), "version")
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		if runtime.GOOS == "linux" && os.Getenv("TOOLCELL_TEST_REQUIRE") == "1" {
-			require.NoError(t, err, stderr.String())
-		}
-		t.Skip("the native backend cannot enforce the profile here: " + stderr.String())
-	}
+	os.Exit(programs.Main(m, "cmd/toolcell", "cmd/toolcell-mcp"))
 }
 
 func TestScripts(t *testing.T) {
-	requireNative(t)
+	programs.RequireNative(t)
 	demo, err := filepath.Abs("../../cmd/toolcell/demo")
 	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
-			env.Setenv("BIN", bin)
+			env.Setenv("PATH", programs.SearchPath())
+			env.Setenv("BIN", programs.Dir())
 			env.Setenv("DEMO", demo)
 			return nil
 		},
@@ -83,7 +42,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition knows [root]. What is a feature of the machine fails instead under TOOLCELL_TEST_REQUIRE=1.
+// condition knows [root].
 func condition(name string) (bool, error) {
 	switch name {
 	case "root":
