@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,8 +109,10 @@ func decode[T any](tool Name, raw json.RawMessage) (T, error) {
 	if raw[0] != '{' {
 		return v, sandbox.Invalid(string(tool), "arguments: not a JSON object")
 	}
+	if err := checkNames(raw, argumentNames(reflect.TypeFor[T]())); err != nil {
+		return v, sandbox.Invalid(string(tool), "arguments: %w", err)
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
 		return v, sandbox.Invalid(string(tool), "arguments: %w", inWords(err))
 	}
@@ -117,6 +120,44 @@ func decode[T any](tool Name, raw json.RawMessage) (T, error) {
 		return v, sandbox.Invalid(string(tool), "arguments: something follows the JSON object")
 	}
 	return v, nil
+}
+
+// argumentNames are the names of a tool's arguments.
+func argumentNames(arguments reflect.Type) []string {
+	var names []string
+	for i := range arguments.NumField() {
+		names = append(names, arguments.Field(i).Tag.Get("json"))
+	}
+	return names
+}
+
+// checkNames refuses an object that two readers could understand differently: whoever looked at a call before, to allow it
+// or to add to it, has to have seen what runs. Package json takes "Command" for "command", and the last of two.
+func checkNames(object json.RawMessage, known []string) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	var seen []string
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		s, ok := name.(string)
+		switch {
+		case !ok || !slices.Contains(known, s):
+			return fmt.Errorf("unknown field %s", quoted(s))
+		case slices.Contains(seen, s):
+			return fmt.Errorf("%s is there twice", quoted(s))
+		}
+		seen = append(seen, s)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inWords says of an argument of a wrong type what it has to be, for a model that knows no types of Go.

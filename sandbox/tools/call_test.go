@@ -145,6 +145,25 @@ func TestCallArguments(t *testing.T) {
 	assert.Empty(t, b.Calls())
 }
 
+// Whoever looks at a call before it is made sees the arguments that count: none is there in two spellings, or twice.
+func TestCallArgumentsInDisguise(t *testing.T) {
+	var named struct {
+		Command string `json:"command"`
+	}
+	for _, args := range []string{
+		`{"command":"ls","Command":"rm"}`, `{"COMMAND":"rm"}`, `{"command":"ls","command":"rm"}`, `{"command":"ls","\u0063ommand":"rm"}`,
+		`{"command":"rm","iſolation":""}`, `{"command":"rm","isolation":"sandbox","Isolation":""}`, `{"command":"rm","isolation":"sandbox","isolation":""}`,
+	} {
+		require.NoError(t, json.Unmarshal([]byte(args), &named))
+		require.Equal(t, "rm", named.Command, "package json itself takes it")
+		b := fake.New()
+		r := set(t, b).Call(t.Context(), tools.NameShellExec, json.RawMessage(args), tools.Streams{})
+		assert.ErrorIs(t, r.Err, sandbox.ErrInvalid, args)
+		assert.Regexp(t, "unknown field|is there twice", r.Text, args)
+		assert.Empty(t, b.Calls(), args)
+	}
+}
+
 func TestCallTimeouts(t *testing.T) {
 	for word, want := range map[string]time.Duration{
 		"0": 30 * time.Second, "-5": 30 * time.Second, "null": 30 * time.Second, "1": time.Second, "0.5": 500 * time.Millisecond, `"7"`: 7 * time.Second,
