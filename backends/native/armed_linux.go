@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
+	"github.com/soulacy/toolcell/backends/native/internal/ahead"
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
 	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
@@ -21,11 +23,15 @@ type armed struct {
 	// replies is where the sandbox's end is told. It is nil until the request for it is made.
 	replies <-chan message
 	since   time.Time
+	// hook is the way to the interpreter that waits inside; nil when none does.
+	hook *hook
 	// spent is what the cgroup had counted when it stood ready.
 	spent cgroup.Usage
 	// image and sources are what was shown when it was built, to be compared with what a call would be shown.
 	image   *rootfs.Image
 	sources []sourceID
+	// program is the interpreter that was started, where this machine's own programs are shown.
+	program programID
 }
 
 // kind is what all sandboxes that are alike have in common: everything that is settled when one is built.
@@ -33,6 +39,8 @@ type kind struct {
 	profile sandbox.ContainerProfile
 	dir     string
 	input   bool
+	// start is the interpreter that waits inside; nil is none.
+	start *ahead.Start
 }
 
 // kindOf is the kind of sandbox that a call takes. What a profile says about the call alone is left out of it.
@@ -52,7 +60,12 @@ func built(p sandbox.ContainerProfile) sandbox.ContainerProfile {
 }
 
 func (d kind) is(other kind) bool {
-	return d.dir == other.dir && d.input == other.input && reflect.DeepEqual(d.profile, other.profile)
+	return d.dir == other.dir && d.input == other.input && d.start.Same(other.start) && sameProfile(d.profile, other.profile)
+}
+
+// sameProfile compares the mounts first, by which profiles of single calls differ.
+func sameProfile(x, y sandbox.ContainerProfile) bool {
+	return slices.Equal(x.Binds, y.Binds) && reflect.DeepEqual(x, y)
 }
 
 // sourceID is what a mount's source was when it was looked at.
@@ -96,10 +109,9 @@ func (b *Backend) arm(ctx context.Context, d kind) (*call, error) {
 		return nil, err
 	}
 	k.armed.image, k.armed.sources = k.image, sourceIDs(k.sources)
-	if err := k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.compile); err != nil {
+	if err := k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openAhead, k.compile, k.sealAhead); err != nil {
 		return nil, err
 	}
-	k.files[1] = k.files[0] // there is no program yet, and its place has to be taken
 	if err := k.standReady(ctx); err != nil {
 		k.close()
 		return nil, err
@@ -131,7 +143,9 @@ func (k *call) standReady(ctx context.Context) error {
 		return err
 	}
 	if m.reply.Kind != wire.ReplyArmed {
-		k.ended(m)
+		if m.reply.Kind == wire.ReplyDone {
+			k.ended(m)
+		}
 		return k.endedEarly(m.reply)
 	}
 	k.armed.since = time.Now()
@@ -143,6 +157,9 @@ func (k *call) awaitArmed(ctx context.Context) (message, error) {
 	stuck := time.NewTimer(k.b.lanes.grace())
 	defer stuck.Stop()
 	select {
+	case <-k.armed.hook.waits():
+		k.armed.lane.rest(k.id)
+		return message{reply: wire.Reply{Kind: wire.ReplyArmed}}, nil
 	case m := <-k.armed.replies:
 		if m.err != nil {
 			k.ended(m)
@@ -159,6 +176,9 @@ func (k *call) awaitArmed(ctx context.Context) (message, error) {
 func (k *call) endedEarly(r wire.Reply) error {
 	if r.Faulted {
 		return k.fault(r)
+	}
+	if k.armed.hook != nil && r.Exited {
+		return k.doesNotWait(r)
 	}
 	var res sandbox.Result
 	used, err := k.usage()
@@ -178,7 +198,9 @@ func (k *call) alive() bool {
 	}
 	select {
 	case m := <-k.armed.replies:
-		k.ended(m)
+		if m.err != nil || m.reply.Kind == wire.ReplyDone {
+			k.ended(m)
+		}
 		return false
 	default:
 		return k.armed.lane.alive()
@@ -228,7 +250,7 @@ func (k *call) over() {
 // fits reports whether a call, looked at as far as its mounts, would be built as this sandbox was.
 func (k *call) fits(c *call) bool {
 	hard, err := k.b.hard.get()
-	return err == nil && k.alive() &&
+	return err == nil && k.alive() && k.sameProgram() &&
 		reflect.DeepEqual(k.armed.sources, sourceIDs(c.sources)) &&
 		(k.armed.image == c.image || reflect.DeepEqual(k.armed.image, c.image)) &&
 		reflect.DeepEqual(k.interpreters, c.interpreters) &&
@@ -237,17 +259,31 @@ func (k *call) fits(c *call) bool {
 		maps.Equal(k.spec.Limits.Hard, hard)
 }
 
+// sameProgram reports whether the interpreter that waits is still the one that a call would start.
+func (k *call) sameProgram() bool {
+	return k.armed.hook == nil || k.image.Name != imageHost || programFile(k.program.Paths) == k.armed.program
+}
+
 // adopt makes the sandbox the call's.
 func (k *call) adopt(c *call) {
 	k.profile, k.command, k.report = c.profile, c.command, c.report
 	c.close()
 }
 
-// askRelease puts the request together that starts the program.
-func (k *call) askRelease() error {
+// release makes ready what starts the program.
+func (k *call) release() error {
 	k.request = wire.Request{
 		Kind: wire.RequestRelease, ID: k.id,
 		Timeout: int64(k.timeout()), CPU: int64(k.profile.Limits.CPUSeconds) * 1e9,
+	}
+	if k.armed.hook != nil {
+		return k.address()
+	}
+	if err := k.openPipes(); err != nil {
+		return err
+	}
+	if err := k.sealProgram(); err != nil {
+		return err
 	}
 	n := len(k.theirs)
 	k.files = append(k.files[:0], k.theirs[n-2], k.sealed, k.theirs[n-1]) // in the order of confine.Received

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -49,16 +48,33 @@ type armory struct {
 	work       sync.WaitGroup
 }
 
-// order is how many sandboxes for calls under a profile are wanted.
+// order is how many sandboxes for calls under a profile are wanted. Without an interpreter it is for calls of every kind
+// under the profile.
 type order struct {
-	profile sandbox.ContainerProfile // as built returns it
-	count   int
+	kind  kind
+	count int
+	// once says that those which were used, or given up, are not replaced.
+	once bool
+}
+
+func (o order) same(other order) bool {
+	return o.kind.start.Same(other.kind.start) && sameProfile(o.kind.profile, other.kind.profile)
+}
+
+// serves reports whether what is ordered can make a call of a kind.
+func (o order) serves(d kind, c *call) bool {
+	s := o.kind.start
+	if s != nil && (o.kind.dir != d.dir || o.kind.input != d.input || !s.Serves(c.command.Argv, callEnv(c.profile, c.command))) {
+		return false
+	}
+	return sameProfile(o.kind.profile, d.profile)
 }
 
 // rack holds the sandboxes of one kind, the oldest first.
 type rack struct {
 	kind  kind
 	want  int
+	once  bool
 	ready []*call
 	// filling says that more are about to be built. Whoever builds has the turn.
 	filling bool
@@ -94,15 +110,19 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	p = p.WithDefaults()
 	d := kindOf(p, a.Like)
 	if a.Count <= 0 {
-		b.armory.cancel(d.profile)
+		b.armory.cancel(func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
 		return nil
 	}
-	r, err := b.armory.order(d, a.Count)
+	if d.start, err = b.startAhead(ctx, p, a); err != nil {
+		return err
+	}
+	o := order{kind: d, count: a.Count, once: a.Once}
+	r, err := b.armory.order(o)
 	if err != nil {
 		return err
 	}
 	if err := b.armory.fill(ctx, r); err != nil {
-		b.armory.cancel(d.profile)
+		b.armory.cancel(o.same)
 		return err
 	}
 	return nil
@@ -128,41 +148,39 @@ func (b *Backend) ArmedStats() ArmedStats {
 	return s
 }
 
-// order notes how many sandboxes are wanted, and returns the rack of the first kind.
-func (a *armory) order(d kind, n int) (*rack, error) {
+// order notes how many sandboxes are wanted, and returns their rack.
+func (a *armory) order(o order) (*rack, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return nil, inflight.Closed()
 	}
-	a.orders = slices.DeleteFunc(a.orders, func(o order) bool { return reflect.DeepEqual(o.profile, d.profile) })
-	a.orders = append(a.orders, order{profile: d.profile, count: n})
+	a.orders = append(slices.DeleteFunc(a.orders, o.same), o)
 	for _, r := range a.racks {
-		if reflect.DeepEqual(r.kind.profile, d.profile) {
-			r.want = n
+		if o.same(order{kind: r.kind}) {
+			r.want, r.once = o.count, o.once
 		}
 	}
-	return a.rack(d, n), nil
+	return a.rack(o.kind, o), nil
 }
 
-// ordered is how many sandboxes of a kind are wanted. The lock is held.
-func (a *armory) ordered(d kind) int {
+// ordered is the order for a call of a kind: of one with an interpreter before one without. The lock is held.
+func (a *armory) ordered(d kind, c *call) (order, bool) {
+	var found order
 	for _, o := range a.orders {
-		if reflect.DeepEqual(o.profile, d.profile) {
-			return o.count
+		if (found.count == 0 || o.kind.start != nil) && o.serves(d, c) {
+			found = o
 		}
 	}
-	return 0
+	return found, found.count > 0
 }
 
 // rack returns the rack of a kind, a new one if need be, and notes that it is used. The lock is held.
-func (a *armory) rack(d kind, want int) *rack {
+func (a *armory) rack(d kind, o order) *rack {
 	i := slices.IndexFunc(a.racks, func(r *rack) bool { return r.kind.is(d) })
 	if i < 0 {
-		for len(a.racks) >= maxRacks {
-			a.drop(slices.MinFunc(a.racks, func(x, y *rack) int { return x.used.Compare(y.used) }))
-		}
-		a.racks = append(a.racks, &rack{kind: d, want: want, turn: make(chan struct{}, 1)})
+		a.makeRoom()
+		a.racks = append(a.racks, &rack{kind: d, want: o.count, once: o.once, turn: make(chan struct{}, 1)})
 		i = len(a.racks) - 1
 	}
 	a.racks[i].used = time.Now()
@@ -170,9 +188,26 @@ func (a *armory) rack(d kind, want int) *rack {
 	return a.racks[i]
 }
 
+// makeRoom gives up the rack that was used the longest time ago, when there are too many. Those that are for single calls
+// are as many as what stands ready may be. The lock is held.
+func (a *armory) makeRoom() {
+	var kept []*rack
+	for _, r := range a.racks {
+		if !r.once {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) >= maxRacks {
+		a.drop(slices.MinFunc(kept, func(x, y *rack) int { return x.used.Compare(y.used) }))
+	}
+}
+
 // drop gives a rack up with what is in it. The lock is held.
 func (a *armory) drop(r *rack) {
 	a.racks = slices.DeleteFunc(a.racks, func(other *rack) bool { return other == r })
+	if r.once {
+		a.orders = slices.DeleteFunc(a.orders, func(o order) bool { return o.kind.is(r.kind) })
+	}
 	a.discard(r.ready)
 	r.ready = nil
 }
@@ -184,13 +219,13 @@ func (a *armory) discard(list []*call) {
 	}
 }
 
-// cancel gives up what was ordered for a profile, and waits until it is gone.
-func (a *armory) cancel(p sandbox.ContainerProfile) {
+// cancel gives up what was ordered, and waits until it is gone.
+func (a *armory) cancel(is func(order) bool) {
 	a.mu.Lock()
-	a.orders = slices.DeleteFunc(a.orders, func(o order) bool { return reflect.DeepEqual(o.profile, p) })
+	a.orders = slices.DeleteFunc(a.orders, is)
 	var ended []*call
 	for _, r := range slices.Clone(a.racks) {
-		if reflect.DeepEqual(r.kind.profile, p) {
+		if is(order{kind: r.kind}) {
 			ended, r.ready = append(ended, r.ready...), nil
 			a.drop(r)
 		}
@@ -236,11 +271,12 @@ func (a *armory) pop(c *call) *call {
 		return nil
 	}
 	d := kindOf(c.profile, c.command)
-	want := a.ordered(d)
-	if want == 0 {
+	o, ok := a.ordered(d, c)
+	if !ok {
 		return nil
 	}
-	r := a.rack(d, want)
+	d.start = o.kind.start
+	r := a.rack(d, o)
 	a.refill(r)
 	if len(r.ready) == 0 {
 		a.stats.Missed++
@@ -248,12 +284,15 @@ func (a *armory) pop(c *call) *call {
 	}
 	k := r.ready[0]
 	r.ready = r.ready[1:]
+	if r.once && len(r.ready) == 0 {
+		a.drop(r)
+	}
 	return k
 }
 
 // refill has a rack filled in a moment. The lock is held.
 func (a *armory) refill(r *rack) {
-	if r.filling || a.closed || time.Now().Before(r.pause) {
+	if r.once || r.filling || a.closed || time.Now().Before(r.pause) {
 		return
 	}
 	r.filling = true
@@ -282,7 +321,11 @@ func (a *armory) fill(ctx context.Context, r *rack) error {
 	case <-ctx.Done():
 		return &sandbox.Error{Kind: sandbox.KindInvalid, Op: "arm", Cause: fmt.Errorf("the context ended first: %w", context.Cause(ctx))}
 	}
-	for a.lacks(r) {
+	for {
+		lacks, err := a.lacks(r)
+		if err != nil || !lacks {
+			return err
+		}
 		k, err := a.backend.arm(ctx, r.kind)
 		if err != nil {
 			return err
@@ -292,17 +335,25 @@ func (a *armory) fill(ctx context.Context, r *rack) error {
 			return nil
 		}
 	}
-	return nil
 }
 
-func (a *armory) lacks(r *rack) bool {
+// lacks reports whether a rack is to get another sandbox. It is an error when there is no room for it.
+func (a *armory) lacks(r *rack) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := 0
 	for _, other := range a.racks {
 		all += len(other.ready)
 	}
-	return a.keeps(r) && len(r.ready) < r.want && all < maxArmed
+	if !a.keeps(r) || len(r.ready) >= r.want {
+		return false, nil
+	}
+	if all >= maxArmed {
+		return false, &sandbox.Error{
+			Kind: sandbox.KindUnavailable, Op: "arm", Cause: fmt.Errorf("%d sandboxes stand ready already", all), Fix: "arm fewer",
+		}
+	}
+	return true, nil
 }
 
 // put adds a sandbox to a rack, unless that was given up. The lock is not held.
@@ -353,6 +404,9 @@ func (a *armory) inspect() {
 		if len(gone) > 0 {
 			a.discard(gone)
 			a.refill(r)
+		}
+		if r.once && len(kept) == 0 {
+			a.drop(r)
 		}
 	}
 	if len(a.racks) > 0 {

@@ -38,6 +38,7 @@ type Backend struct {
 	hard    hardLimits
 	images  imageCache
 	armory  *armory
+	trials  trials
 	calls   inflight.Calls
 }
 

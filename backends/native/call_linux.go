@@ -60,7 +60,7 @@ func (b *Backend) prepare(ctx context.Context, k *call, ahead *armory) (*call, e
 		return nil, err
 	}
 	if ready := ahead.take(k); ready != nil {
-		return ready, ready.do(ready.openPipes, ready.sealProgram, ready.askRelease)
+		return ready, ready.do(ready.release)
 	}
 	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, k.compile, k.sealProgram)
 }
@@ -289,6 +289,9 @@ func (k *call) specify() error {
 	if len(k.profile.Interpreters) > 0 {
 		k.image = k.interpreters.addTo(k.image)
 	}
+	if k.armed != nil && k.armed.kind.start != nil {
+		k.image = withHook(k.image, k.armed.kind.start)
+	}
 	if user.Auto {
 		user.UID, user.GID = insideID, insideID
 	}
@@ -318,7 +321,7 @@ func (k *call) specify() error {
 		k.request.Flags |= wire.FlagHoldMounts
 	}
 	if k.armed != nil {
-		s.Armed = true
+		s.Armed = k.armed.kind.start == nil
 		k.request.Flags |= wire.FlagArmed
 	}
 	k.placeFiles()
@@ -337,6 +340,9 @@ func (k *call) sent() {
 		f.Close()
 	}
 	k.theirs = nil
+	if k.armed != nil && k.armed.hook != nil {
+		k.armed.hook.theirs.Close()
+	}
 	if k.sealed != nil {
 		k.sealed.Close()
 		k.sealed = nil
@@ -351,6 +357,9 @@ func (k *call) sent() {
 func (k *call) close() {
 	k.end()
 	k.sent()
+	if k.armed != nil {
+		k.armed.hook.close()
+	}
 	if k.stdin != nil {
 		k.stdin.Close()
 	}

@@ -12,6 +12,10 @@ import (
 // sealProgram puts the program where init finds it.
 func (k *call) sealProgram() error {
 	k.chooseProgram()
+	return k.seal()
+}
+
+func (k *call) seal() error {
 	data, err := plan.Encode(k.program)
 	if err != nil {
 		return k.setup("encode the program", err)
@@ -65,6 +69,9 @@ func (k *call) placeFiles() {
 		}
 	}
 	k.placeStreams(add)
+	if k.armed != nil && k.armed.hook != nil {
+		k.spec.FDs.Hook = add(k.armed.hook.theirs)
+	}
 	for _, s := range k.sources {
 		fd := 0
 		if s.tree != nil {
@@ -81,10 +88,11 @@ func (k *call) placeFiles() {
 func (k *call) placeStreams(add func(*os.File) int) {
 	fds, theirs := &k.spec.FDs, k.theirs
 	switch {
-	case k.armed != nil && k.armed.kind.input:
+	case k.armed == nil || k.armed.hook != nil:
+	case k.armed.kind.input:
 		fds.Stdin = confine.Received().Stdin
 		return
-	case k.armed != nil:
+	default:
 		return
 	}
 	if k.stdin != nil {

@@ -114,6 +114,15 @@ func (l *lane) forget(id uint64) {
 	delete(l.pending, id)
 }
 
+// rest notes that a call waits for its program.
+func (l *lane) rest(id uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending[id] != nil { // as in deliver
+		l.waiting[id] = true
+	}
+}
+
 func (l *lane) noexecMemfds() bool { return l.memfdNoexec }
 
 func (l *lane) busy() int {

@@ -48,7 +48,9 @@ func (b *Backend) call(ctx context.Context, p sandbox.ContainerProfile, c sandbo
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	if end.reply.Untaken && !end.canceled && c.Stdin == nil {
+	if again, err := k.untaken(end); err != nil {
+		return sandbox.Result{}, err
+	} else if again {
 		// It ended while it waited. Nothing of the program ran, and no input was read for it.
 		return b.call(ctx, p, c, nil)
 	}
@@ -104,8 +106,11 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	k.sent()
 	go k.stdout.run()
 	go k.stderr.run()
-	if k.stdin != nil {
-		go feed(k.stdin, k.command.Stdin)
+	switch {
+	case k.armed != nil && k.armed.hook != nil:
+		k.armed.hook.handOver(func() { k.feed() })
+	default:
+		k.feed()
 	}
 	end, err := k.await(ctx, l, messages)
 	k.b.lanes.waited(time.Duration(end.reply.Waited), l.busy())
@@ -114,6 +119,22 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	}
 	settle(ctx, end.canceled || end.reply.Cause != wire.CauseNone, k.stdout, k.stderr)
 	return end, err
+}
+
+// feed has the program's input copied, if it has one.
+func (k *call) feed() {
+	if k.stdin != nil {
+		go feed(k.stdin, k.command.Stdin)
+	}
+}
+
+// untaken reports whether a call ended before the program was taken by what waited for it, so that it can be made
+// again.
+func (k *call) untaken(end ending) (bool, error) {
+	if k.armed != nil && k.armed.hook != nil {
+		return k.unapplied(end)
+	}
+	return end.reply.Untaken && !end.canceled && k.command.Stdin == nil, nil
 }
 
 // await waits for the last word about the call.

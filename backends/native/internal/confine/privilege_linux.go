@@ -95,7 +95,7 @@ func (c *compiler) dropPrivileges() {
 }
 
 // closeRest closes what the plan has opened. Init keeps its channel and its parent's attention, both close-on-exec, so
-// the program gets its streams and nothing else.
+// the program gets its streams and nothing else, but for the hook of one that is started ahead of its call.
 func (c *compiler) closeRest() {
 	c.For(string(sandbox.FSNoHostFiles))
 	c.Do("nothing but the streams is passed on", plan.CloseRange, args(plan.FD(plan.ChannelFD), plan.FD(plan.AttentionFD), plan.Flag(unix.CLOSE_RANGE_CLOEXEC, "CLOSE_RANGE_CLOEXEC")))
@@ -106,7 +106,11 @@ func (c *compiler) closeRest() {
 		closed(plan.AttentionFD+1, plan.Flag(^uint32(0), "~0"))
 		return
 	}
-	closed(plan.AttentionFD+1, plan.FD(plan.ProgramFD-1)) // the program is still to be mapped
+	if c.spec.FDs.Hook != 0 {
+		c.dup("the way by which its call comes", plan.FD(c.spec.FDs.Hook), HookFD)
+	} else {
+		closed(plan.AttentionFD+1, plan.FD(plan.ProgramFD-1)) // the program is still to be mapped
+	}
 	closed(plan.ProgramFD+1, plan.Flag(^uint32(0), "~0"))
 }
 

@@ -13,6 +13,7 @@
 package confine
 
 import (
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
 	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 )
 
@@ -111,6 +112,9 @@ func Bounded() []int {
 	return out
 }
 
+// HookFD is where a program that is started ahead of its call finds the descriptor by which the call comes.
+const HookFD = plan.PlanFD
+
 // FDs says where the plan finds the call's descriptors.
 type FDs struct {
 	// Cgroups are opened cgroup.procs files.
@@ -119,4 +123,6 @@ type FDs struct {
 	Stdin, Stdout, Stderr int
 	// MemfdNoexec, unless it is 0, is the open sysctl vm.memfd_noexec.
 	MemfdNoexec int
+	// Hook, unless it is 0, is passed on to the program, which finds it at [HookFD].
+	Hook int
 }

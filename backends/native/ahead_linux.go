@@ -1,0 +1,93 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/soulacy/toolcell/backends/native/internal/ahead"
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+// trials remembers which interpreters have been seen to wait.
+type trials struct {
+	mu     sync.Mutex
+	passed map[string]bool
+}
+
+func (t *trials) has(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.passed[key]
+}
+
+func (t *trials) pass(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.passed == nil {
+		t.passed = make(map[string]bool)
+	}
+	t.passed[key] = true
+}
+
+// startAhead is how the interpreter that an arming names is started; nil when it names none. One that does not wait for
+// its call would run its program too early, so it first has to show that it does, with a program that does nothing.
+func (b *Backend) startAhead(ctx context.Context, p sandbox.ContainerProfile, a sandbox.Arming) (*ahead.Start, error) {
+	if a.Interpreter == sandbox.InterpreterNone {
+		return nil, nil
+	}
+	if err := a.Like.Validate(); err != nil {
+		return nil, err
+	}
+	s := &ahead.Start{
+		Interpreter: a.Interpreter, Argv: slices.Clone(a.Like.Argv), Fixed: ahead.Fixed(callEnv(p, a.Like)),
+		Preload: slices.Clone(a.Preload), Pin: a.Pin,
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	trial := s.Trial()
+	key := fmt.Sprintf("%#v %q %q", trial, p.Image, p.Interpreters)
+	if b.trials.has(key) {
+		return s, nil
+	}
+	d := kindOf(p, a.Like)
+	d.start = &trial
+	k, err := b.arm(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	k.close()
+	b.trials.pass(key)
+	return s, nil
+}
+
+// callEnv holds the variables that a profile and a call name.
+func callEnv(p sandbox.ContainerProfile, c sandbox.Command) []string {
+	return slices.Concat(p.Env, c.Env)
+}
+
+// programID is what a program's file was when it was looked at. The zero value is that of one that this machine's own
+// files do not have, as in an unpacked image, which nothing changes.
+type programID struct {
+	path         string
+	dev, ino     uint64
+	mtime, ctime syscall.Timespec
+}
+
+// programFile looks at the first of the files that are tried as a program.
+func programFile(paths []string) programID {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			continue
+		}
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			return programID{path: p, dev: uint64(s.Dev), ino: s.Ino, mtime: s.Mtim, ctime: s.Ctim}
+		}
+	}
+	return programID{}
+}
