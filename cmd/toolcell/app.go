@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,8 +50,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		return int(a.report(ctx, err, false))
+		return int(a.report(ctx, err, asksJSON(args)))
 	}
+}
+
+// asksJSON reports whether a command line that was not taken asks for JSON, which an error is then too.
+func asksJSON(args []string) bool {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	return slices.Contains(args[:end], "--json")
 }
 
 // command runs the command that args name. run is what gateways start for every call, so it is not kept waiting by the
@@ -96,6 +106,12 @@ func (a *app) report(ctx context.Context, err error, asJSON bool) exitCode {
 
 // typed returns err as the error that has a JSON form.
 func typed(err error) *sandbox.Error {
+	if problems := config.Problems(err); len(problems) > 1 {
+		return &sandbox.Error{
+			Kind: sandbox.KindInvalid, Cause: fmt.Errorf("%w; problems in all: %d", problems[0], len(problems)),
+			Fix: "`toolcell config check --json` has them all",
+		}
+	}
 	var e *sandbox.Error
 	if errors.As(err, &e) {
 		return e

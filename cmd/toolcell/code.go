@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,9 +26,31 @@ type snippet struct {
 	file, out       string
 	stdin, network  bool
 	json, raw       bool
-	timeout         time.Duration
+	timeout         seconds
 	config, backend string
 }
+
+// seconds is a flag's duration, which without a unit is in seconds, as run's are.
+type seconds time.Duration
+
+// Set reads a value.
+func (s *seconds) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, nerr := strconv.ParseInt(text, 10, 32); nerr == nil {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	if err != nil {
+		return errors.New("it is no duration like 30s or 2m")
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// String is the value with its unit.
+func (s *seconds) String() string { return time.Duration(*s).String() }
+
+// Type is what help calls the value.
+func (*seconds) Type() string { return "duration" }
 
 func (a *app) codeCmd() *cobra.Command {
 	var s snippet
@@ -36,7 +59,8 @@ func (a *app) codeCmd() *cobra.Command {
 		Short: "Run a snippet of Python, JavaScript or Bash, as the tool run_code does",
 		Long: "code runs CODE, or with --file a file, in a disposable sandbox and prints what the tool run_code gives a model: how the\n" +
 			"program ended, its two streams, the files that it left in its working directory. LANG is python, node or bash, or one\n" +
-			"of their aliases: py, python3, js, javascript, sh, shell. Images and limits are the configuration's.",
+			"of their aliases: py, python3, js, javascript, sh, shell. CODE is handed over as a file and starts in an empty directory\n" +
+			"of its own. Images and limits are the configuration's.",
 		Example: "  toolcell code python 'print(2 + 2)'\n" +
 			"  toolcell code --raw -i --file report.py python < data.csv\n" +
 			"  toolcell code --out charts python 'open(\"a.svg\", \"w\").write(\"<svg/>\")'",
@@ -49,6 +73,12 @@ func (a *app) codeCmd() *cobra.Command {
 				return misused(cmd, fmt.Errorf("%q is too much: code is one argument", args[2]))
 			case len(args) == 2 && s.file != "":
 				return misused(cmd, errors.New("the code is either an argument or in --file"))
+			case s.json && s.raw:
+				return misused(cmd, errors.New("--json and --raw exclude each other"))
+			case len(args) == 1 && s.file == "":
+				if _, err := tools.ParseLanguage(args[0]); err != nil {
+					return misused(cmd, fmt.Errorf("%q is no language, which comes first; a file is named by --file", args[0]))
+				}
 			}
 			s.language, s.code = args[0], strings.Join(args[1:], "")
 			return nil
@@ -61,14 +91,14 @@ func (a *app) codeCmd() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&s.file, "file", "f", "", "the file with the code; - is stdin")
 	f.BoolVarP(&s.stdin, "interactive", "i", false, "give the program the command's stdin; otherwise it is empty")
-	f.DurationVar(&s.timeout, "timeout", tools.DefaultCodeTimeout, "the wall-clock limit, at most "+tools.MaxCodeTimeout.String())
+	s.timeout = seconds(tools.DefaultCodeTimeout)
+	f.Var(&s.timeout, "timeout", "the wall-clock limit, in seconds or like 2m; at most "+tools.MaxCodeTimeout.String())
 	f.BoolVar(&s.network, "network", false, "ask for a network, which only the configuration grants")
-	f.StringVar(&s.out, "out", "", "the directory to put the files into that the code leaves in its working directory")
+	f.StringVar(&s.out, "out", "", "the directory for the files that the code leaves in its working directory; without it they are only named")
 	f.BoolVar(&s.json, "json", false, "print the result as JSON")
 	f.BoolVar(&s.raw, "raw", false, "pass the program's streams on as they come, as run does")
 	f.StringVar(&s.config, "config", "", "the operator's file")
 	f.StringVar(&s.backend, "backend", "", "the backend, in place of the configuration's")
-	cmd.MarkFlagsMutuallyExclusive("json", "raw")
 	return cmd
 }
 
@@ -144,7 +174,7 @@ func (s *snippet) read(stdin io.Reader) error {
 // runTool runs the code, its output going out as it comes when it is to go out raw. lost says why not all of it could be
 // written.
 func (a *app) runTool(ctx context.Context, t tools.Tools, s snippet) (r tools.CodeResult, lost, err error) {
-	args := tools.CodeArgs{Language: s.language, Code: s.code, Timeout: s.timeout, Network: s.network}
+	args := tools.CodeArgs{Language: s.language, Code: s.code, Timeout: time.Duration(s.timeout), Network: s.network}
 	if s.stdin {
 		args.Stdin = a.stdin
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,6 +48,23 @@ func TestDoctorStrict(t *testing.T) {
 	assert.Equal(t, 1, s.run("check", "--require", "ipc.no-host-sockets", "host"))
 }
 
+// --problems leaves out what is well, and decides nothing.
+func TestDoctorProblems(t *testing.T) {
+	s := newTerminal()
+	require.Equal(t, 0, s.run("doctor", "--problems"))
+	assert.Empty(t, s.stdout.String())
+	s.lack(sandbox.Enforcement{Guarantee: sandbox.IPCNoHostSockets})
+	for _, args := range [][]string{{"doctor", "--problems"}, {"check", "--problems"}, {"check", "--problems", "host"}} {
+		require.Equal(t, 0, s.run(args...), "%q", args)
+		assert.True(t, strings.HasPrefix(s.stdout.String(), "warn  ipc.no-host-sockets"), s.stdout.String())
+		assert.Equal(t, 1, s.run(slices.Insert(args, 1, "--strict")...), "%q", args)
+	}
+	require.Equal(t, 0, s.run("doctor", "--problems", "--json"))
+	var checks []map[string]any
+	require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &checks))
+	assert.Len(t, checks, 1)
+}
+
 func TestCheck(t *testing.T) {
 	s := newTerminal()
 	require.Equal(t, 0, s.run("check", "-m", "64m", "host", "prog"))
@@ -65,6 +84,9 @@ func TestProbes(t *testing.T) {
 	assert.NotContains(t, s.stdout.String(), "runsc")
 	require.Equal(t, 0, s.run("info", "--format", "json"))
 	assert.True(t, json.Valid(s.stdout.Bytes()))
+	same := s.stdout.String()
+	require.Equal(t, 0, s.run("info", "--json"))
+	assert.Equal(t, same, s.stdout.String())
 	require.Equal(t, 0, s.run("version"))
 	assert.Equal(t, 1, s.backend.closed)
 
@@ -135,7 +157,7 @@ func TestGuarantees(t *testing.T) {
 // Every command's help shows an example and the exit codes.
 func TestHelp(t *testing.T) {
 	s := newTerminal()
-	for _, name := range []string{"run", "check", "doctor", "profile", "guarantees", "images", "version", "info"} {
+	for _, name := range []string{"run", "code", "check", "doctor", "profile", "config", "guarantees", "images", "version", "info"} {
 		require.Equal(t, 0, s.run(name, "--help"), name)
 		out := s.stdout.String()
 		assert.Contains(t, out, "Examples:\n  toolcell "+name, name)
@@ -155,6 +177,39 @@ func TestMisuse(t *testing.T) {
 		s := newTerminal()
 		assert.Equal(t, 125, s.run(strings.Fields(line)...), line)
 		assert.Equal(t, want, s.oneLine(t))
+	}
+}
+
+// An error is JSON where JSON was asked for, that of a command line that was not taken too.
+func TestMisuseJSON(t *testing.T) {
+	for line, want := range map[string]string{
+		"doctor --json --foo":          "doctor: unknown flag: --foo (see `toolcell doctor --help`)",
+		"code --json":                  "code: no language is named (see `toolcell code --help`)",
+		"code --json a.py":             "code: \"a.py\" is no language, which comes first; a file is named by --file (see `toolcell code --help`)",
+		"code --json --raw sh true":    "code: --json and --raw exclude each other (see `toolcell code --help`)",
+		"version --json --format json": "version: --json and --format exclude each other (see `toolcell version --help`)",
+		"profile --json --plan":        "profile: --json is a form of its own: it and --plan, --docker and --seccomp exclude each other",
+	} {
+		s := newTerminal()
+		assert.Equal(t, 125, s.run(strings.Fields(line)...), line)
+		var told struct{ Error struct{ Message string } }
+		require.NoError(t, json.Unmarshal(s.stdout.Bytes(), &told), line)
+		assert.Equal(t, want, told.Error.Message)
+		assert.Empty(t, s.stderr.String())
+	}
+	assert.False(t, asksJSON([]string{"check", "host", "--", "--json"}))
+}
+
+// A duration without a unit is in seconds, for code as for run.
+func TestSeconds(t *testing.T) {
+	for text, want := range map[string]time.Duration{"5": 5 * time.Second, "0": 0, "-1": -time.Second, "1.5s": 1500 * time.Millisecond, "2m": 2 * time.Minute} {
+		var s seconds
+		require.NoError(t, s.Set(text), text)
+		assert.Equal(t, want, time.Duration(s), text)
+	}
+	for _, text := range []string{"", "x", "1.5", "99999999999999999999", "5 s"} {
+		var s seconds
+		assert.Error(t, s.Set(text), text)
 	}
 }
 
@@ -211,9 +266,13 @@ func TestImagesPull(t *testing.T) {
 	require.Equal(t, 0, s.run("images", "pull", "one", "two"))
 	assert.Equal(t, "one is ready for the native backend\ntwo is ready for the native backend\n", s.stdout.String())
 	assert.Equal(t, 1, s.backend.closed)
+	require.Equal(t, 0, s.run("images", "pull", "--json", "one", "two"))
+	assert.JSONEq(t, `{"backend":"native","images":["one","two"]}`, s.stdout.String())
 
 	s = newTerminal()
 	s.prepare = errPlain
+	assert.Equal(t, 125, s.run("images", "pull", "--json", "one"))
+	assert.Contains(t, s.stdout.String(), `{"error":{`)
 	assert.Equal(t, 125, s.run("images", "pull", "one", "two"))
 	assert.Equal(t, 2, strings.Count(s.oneLine(t), errPlain.Error()), "each failure is told")
 	assert.Equal(t, 125, s.run("images", "pull"))

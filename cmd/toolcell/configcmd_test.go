@@ -67,6 +67,24 @@ func TestConfigCheck(t *testing.T) {
 	require.Len(t, v.Problems, 2)
 	assert.Equal(t, 27, v.Problems[0].Column)
 
+	code, stdout, _ = configRun(t, nil, "check", "--config", file)
+	assert.Equal(t, 1, code)
+	assert.Empty(t, stdout)
+	code, _, _ = configRun(t, nil, "check", "--config", file, file)
+	assert.Equal(t, 125, code)
+
+	write("sandbox: {pids: 7}\n")
+	code, stdout, _ = configRun(t, nil, "check", file)
+	assert.Equal(t, 0, code)
+	assert.Equal(t, "ok: "+file+": it sets nothing that is read here (runtime.sandbox, executor): the defaults\n", stdout)
+	write("runtime: {sandbox: {pids: 7, binary: docker, run_code: {images: {bash: bash:5}}}}\n")
+	code, stdout, _ = configRun(t, nil, "check", "--json", "--config", file, "--backend", "podman")
+	assert.Equal(t, 0, code)
+	v = verdict{}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
+	assert.True(t, v.Valid)
+	assert.Equal(t, []string{"runtime.sandbox.pids", "runtime.sandbox.run_code.images.bash"}, v.Set)
+
 	code, _, stderr = configRun(t, nil, "check", file+".none")
 	assert.Equal(t, 1, code)
 	assert.Equal(t, 1, strings.Count(stderr, "\n"))
@@ -82,6 +100,10 @@ func TestConfigShow(t *testing.T) {
 	assert.Contains(t, stdout, `binary: "podman"  # --backend`)
 	assert.Contains(t, stdout, "pids: 7  # "+file+":1\n")
 	assert.Contains(t, stdout, "open_files: 256  # default\n")
+
+	code, same, _ := configRun(t, nil, "show", "--backend", "podman", file)
+	assert.Equal(t, 0, code)
+	assert.Equal(t, stdout, same)
 
 	code, stdout, _ = configRun(t, map[string]string{"TOOLCELL_CONFIG": file, "TOOLCELL_BACKEND": "nerdctl"}, "show", "--json")
 	assert.Equal(t, 0, code)

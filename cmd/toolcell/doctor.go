@@ -16,9 +16,17 @@ import (
 	"github.com/soulacy/toolcell/sandbox/doctor"
 )
 
+// view is how checks are shown: all of them or the problems alone, as JSON or text. strict makes a warning a failure.
+type view struct{ strict, problems, json bool }
+
+const (
+	strictUsage   = "exit 1 also on a warning"
+	problemsUsage = "print only what is not ok"
+)
+
 func (a *app) doctorCmd() *cobra.Command {
 	var inv dockerargs.Invocation
-	var strict bool
+	var v view
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say which guarantees hold on this machine, and how to mend the others",
@@ -26,26 +34,28 @@ func (a *app) doctorCmd() *cobra.Command {
 			"not by version numbers. Every guarantee is one line: ok, warn (missing, and calls run without it) or fail (missing,\n" +
 			"and calls are refused). Where there is a configuration file, a line for every path that a gateway's call can take\n" +
 			"says where it runs.",
-		Example:     "  toolcell doctor\n  toolcell doctor --json | jq '.[] | select(.status != \"ok\")'",
+		Example:     "  toolcell doctor\n  toolcell doctor --problems\n  toolcell doctor --json | jq '.[] | select(.guarantee == \"net.none\")'",
 		Annotations: exitTable(checkExit),
 		Args:        noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.finish(cmd.Context(), a.show(a.launchChecks(cmd.Context(), inv, ""), strict, inv.JSON), inv.JSON)
+			return a.finish(cmd.Context(), a.show(a.launchChecks(cmd.Context(), inv, ""), v), v.json)
 		},
 	}
-	cmd.Flags().BoolVar(&inv.JSON, "json", false, "print the checks as JSON")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit 1 also on a warning")
+	cmd.Flags().BoolVar(&v.json, "json", false, "print the checks as JSON")
+	cmd.Flags().BoolVar(&v.problems, "problems", false, problemsUsage)
+	cmd.Flags().BoolVar(&v.strict, "strict", false, strictUsage)
 	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend to ask (default: the configuration's)")
 	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
 	return cmd
 }
 
 func (a *app) checkCmd() *cobra.Command {
-	var strict bool
+	var v view
 	var agents string
 	p := a.parser(true,
 		dockerargs.Switch{Name: "agents", Arg: "DIR", Usage: "also every agent whose " + config.AgentFile + " is in DIR, or one level below", Text: &agents},
-		dockerargs.Switch{Name: "strict", Usage: "exit 1 also on a warning", Value: &strict})
+		dockerargs.Switch{Name: "problems", Usage: problemsUsage, Value: &v.problems},
+		dockerargs.Switch{Name: "strict", Usage: strictUsage, Value: &v.strict})
 	return dockerFlags(&cobra.Command{
 		Use:   "check [--agents DIR | run's flags [IMAGE [COMMAND...]]]",
 		Short: "Say where every call of a gateway would run, or what `run` with these flags would enforce",
@@ -53,7 +63,7 @@ func (a *app) checkCmd() *cobra.Command {
 			"every agent, the backend that it ends on, what is not isolated, and what would be refused.\n\n" +
 			"With run's command line check prints what doctor prints, for that profile: whether the flags are taken, what they leave\n" +
 			"to the hardened profile, and whether a call would be refused. It runs nothing.",
-		Example: "  toolcell check --config /etc/soulacy/config.yaml --agents /srv/soulacy/agents\n" +
+		Example: "  toolcell check --config /etc/soulacy/config.yaml --agents /srv/soulacy/agents --problems\n" +
 			"  toolcell check -v /srv/data:/data --memory 2g host python3",
 		Annotations: exitTable(checkExit),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,8 +71,9 @@ func (a *app) checkCmd() *cobra.Command {
 			if errors.Is(err, dockerargs.ErrHelp) {
 				return cmd.Help()
 			}
+			v.json = inv.JSON
 			if err == nil {
-				err = a.check(cmd.Context(), inv, agents, strict)
+				err = a.check(cmd.Context(), inv, agents, v)
 			}
 			return a.finish(cmd.Context(), err, inv.JSON)
 		},
@@ -70,23 +81,27 @@ func (a *app) checkCmd() *cobra.Command {
 }
 
 // check decides which of its two questions the command line asks.
-func (a *app) check(ctx context.Context, inv dockerargs.Invocation, agents string, strict bool) error {
-	own := []string{"agents", "backend", "config", "json", "strict"}
+func (a *app) check(ctx context.Context, inv dockerargs.Invocation, agents string, v view) error {
+	own := []string{"agents", "backend", "config", "json", "problems", "strict"}
 	ofRun := slices.DeleteFunc(slices.Clone(inv.Flags), func(name string) bool { return slices.Contains(own, name) })
 	call := inv.Profile.Image != "" || len(ofRun) > 0
 	if call && agents != "" {
 		return sandbox.Invalid("--agents", "it is a gateway's launch check, and the rest of the line is a call of `run`")
 	}
 	if call {
-		return a.show(a.callChecks(ctx, inv), strict, inv.JSON)
+		return a.show(a.callChecks(ctx, inv), v)
 	}
-	return a.show(a.launchChecks(ctx, inv, agents), strict, inv.JSON)
+	return a.show(a.launchChecks(ctx, inv, agents), v)
 }
 
 // show prints checks and returns their exit code.
-func (a *app) show(checks []doctor.Check, strict, asJSON bool) error {
+func (a *app) show(checks []doctor.Check, v view) error {
+	code := doctor.ExitCode(checks, v.strict)
+	if v.problems {
+		checks = slices.DeleteFunc(checks, func(c doctor.Check) bool { return c.Status == doctor.OK })
+	}
 	var err error
-	if asJSON {
+	if v.json {
 		err = a.writeJSON(checks)
 	} else {
 		for i, c := range checks {
@@ -95,7 +110,7 @@ func (a *app) show(checks []doctor.Check, strict, asJSON bool) error {
 		}
 		err = doctor.Render(a.stdout, checks, isTerminal(a.stdout))
 	}
-	if code := doctor.ExitCode(checks, strict); err == nil && code != 0 {
+	if err == nil && code != 0 {
 		return exitCode(code)
 	}
 	return err

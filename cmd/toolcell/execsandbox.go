@@ -19,6 +19,8 @@ import (
 // boundary.
 const execSandboxName = "__exec-sandbox"
 
+const execSandboxUsage = "usage: toolcell " + execSandboxName + " [--cpu SECONDS] [--mem MIB] [--nofile N] [--fsize MIB] [--env NAME]... -- COMMAND..."
+
 // Its exit codes, by which gateways know it, beside those of the command.
 const (
 	exitUsage   exitCode = 2
@@ -30,7 +32,7 @@ const (
 func execSandbox(args, env []string, stderr io.Writer) exitCode {
 	limits, names, argv, err := parseExecSandbox(args)
 	if err != nil {
-		fmt.Fprintln(stderr, "toolcell: "+execSandboxName+": "+escapeText(err.Error()))
+		fmt.Fprintln(stderr, "toolcell: "+execSandboxName+": "+escapeText(err.Error())+" ("+execSandboxUsage+")")
 		return exitUsage
 	}
 	for _, name := range limits.Skipped() {

@@ -12,13 +12,14 @@ import (
 
 func (a *app) imagesCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:         "images COMMAND",
-		Short:       "See to it that images are there before a call needs them",
-		Long:        "A call never fetches anything. What it will need is fetched before, by this command.",
-		Example:     "  toolcell images pull --backend docker python:3.12-slim",
-		Annotations: exitTable(plainExit),
-		Args:        noArgs,
-		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:                   "images COMMAND",
+		Short:                 "See to it that images are there before a call needs them",
+		Long:                  "A call never fetches anything. What it will need is fetched before, by this command.",
+		Example:               "  toolcell images pull --backend docker python:3.12-slim",
+		Annotations:           exitTable(plainExit),
+		DisableFlagsInUseLine: true,
+		Args:                  noArgs,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.pullCmd())
 	return cmd
@@ -40,12 +41,19 @@ func (a *app) pullCmd() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.finish(cmd.Context(), a.pull(cmd.Context(), inv, args), false)
+			return a.finish(cmd.Context(), a.pull(cmd.Context(), inv, args), inv.JSON)
 		},
 	}
 	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend that will run the calls (default: the configuration's)")
 	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
+	cmd.Flags().BoolVar(&inv.JSON, "json", false, "print the backend and the images that are ready as JSON")
 	return cmd
+}
+
+// pulled is what pull says as JSON, when all could be prepared.
+type pulled struct {
+	Backend string   `json:"backend"`
+	Images  []string `json:"images"`
 }
 
 // pull prepares every image and fails with all that could not be.
@@ -64,7 +72,12 @@ func (a *app) pull(ctx context.Context, inv dockerargs.Invocation, images []stri
 			failed = also(failed, err)
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s is ready for the %s backend\n", escapeText(image), cl.backend.Name())
+		if !inv.JSON {
+			fmt.Fprintf(a.stdout, "%s is ready for the %s backend\n", escapeText(image), cl.backend.Name())
+		}
+	}
+	if inv.JSON && failed == nil {
+		return a.writeJSON(pulled{cl.backend.Name(), images})
 	}
 	return failed
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -54,6 +53,9 @@ func (a *app) profileCmd() *cobra.Command {
 
 func (a *app) showProfile(ctx context.Context, inv dockerargs.Invocation, v profileViews) error {
 	p := inv.Profile.WithDefaults()
+	if inv.JSON && v != (profileViews{}) {
+		return sandbox.Invalid("profile", "--json is a form of its own: it and --plan, --docker and --seccomp exclude each other")
+	}
 	switch v {
 	case profileViews{}:
 		if inv.JSON {
@@ -178,8 +180,8 @@ func newProfileJSON(p sandbox.ContainerProfile) profileJSON {
 		MemoryMB: p.Limits.MemoryMB, CPUs: p.Limits.CPUs, CPUSeconds: p.Limits.CPUSeconds, TimeoutMS: p.Limits.Wall.Milliseconds(),
 		PIDs: p.PIDs, OpenFiles: p.Limits.OpenFiles, FileSizeMB: p.Limits.FileSizeMB, OutputKB: p.Limits.OutputKB,
 		TmpMB: p.TmpfsMB, ShmMB: p.ShmMB, ScratchExec: p.ScratchExec, Runtime: p.Runtime,
-		Mounts: []mountJSON{}, Env: slices.Concat([]string{}, p.Env), Interpreters: slices.Concat([]string{}, p.Interpreters),
-		Require: slices.Concat([]sandbox.Guarantee{}, p.Require),
+		Mounts: []mountJSON{}, Env: append([]string{}, p.Env...), Interpreters: append([]string{}, p.Interpreters...),
+		Require: append([]sandbox.Guarantee{}, p.Require...),
 	}
 	mounts, _ := p.AllMounts() // the command line was validated
 	for _, m := range mounts {

@@ -249,6 +249,11 @@ func TestConfig(t *testing.T) {
 		assert.Equal(t, 125, s.run("run", "host", "true"), name)
 		s.oneLine(t)
 	}
+	write("runtime: {sandbox: {pids: -1, mode: x}}", 0o600)
+	assert.Equal(t, 125, s.run("run", "--json", "host", "true"))
+	for _, part := range []string{`runtime.sandbox.pids`, `problems in all: 2`, "`toolcell config check --json` has them all"} {
+		assert.Contains(t, s.stdout.String(), part)
+	}
 	write("runtime: {}\n", 0o666)
 	assert.Equal(t, 125, s.run("run", "host", "true"), "a file that others may write")
 	write("", 0o600)

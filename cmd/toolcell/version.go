@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -90,23 +92,31 @@ func engineInfoOf(b sandbox.Backend, r sandbox.Report) any {
 // enforce the hardened profile.
 func (a *app) probeCmd(use, short, example string, data func(sandbox.Backend, sandbox.Report) any, text string) *cobra.Command {
 	var format, backend, cfg string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
 		Long:        short + ".\nIt fails when the backend cannot enforce the hardened profile, since callers use it to find that out.",
 		Annotations: exitTable(probeExit),
-		Args:        noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format == "" {
-				format = text
+		Args: func(cmd *cobra.Command, args []string) error {
+			if asJSON && format != "" {
+				return misused(cmd, errors.New("--json and --format exclude each other"))
 			}
-			return a.probe(cmd.Context(), dockerargs.Invocation{Backend: backend, Config: cfg}, func(b sandbox.Backend, r sandbox.Report) error {
-				return a.format(format, data(b, r))
-			})
+			return noArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				format = "json"
+			}
+			inv := dockerargs.Invocation{Backend: backend, Config: cfg}
+			return a.finish(cmd.Context(), a.probe(cmd.Context(), inv, func(b sandbox.Backend, r sandbox.Report) error {
+				return a.format(cmp.Or(format, text), data(b, r))
+			}), asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&format, "format", "f", "", "a Go template, or json")
 	cmd.Flags().StringVar(&backend, "backend", "", "the backend to ask (default: the configuration's)")
 	cmd.Flags().StringVar(&cfg, "config", "", "the operator's file with images and waivers")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as --format json does, and an error as JSON too")
 	return cmd
 }
 
