@@ -55,8 +55,9 @@ lint: vet ## run staticcheck, and golangci-lint where it is installed
 generate: ## generate the seccomp programs from the profile again
 	$(GO) generate ./...
 
-bench: build ## print the cost of a call beside installed peers, as ratios
-	$(GO) run ./test/bench -bin bin -json bin/bench.json
+bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=1 adds those from npm (10 minutes)
+	@test/bench/peers.sh
+	$(GO) run ./test/bench -bin bin -json bin/bench.json -plots bin/plots
 
 soak: build ## make ten thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
 	TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -p 1 -timeout 120m -v ./test/conformance ./test/soak ./test/cpython

@@ -15,10 +15,17 @@ type blockPlan struct {
 	// rounds is how often each block comes; length is how long it takes each time.
 	rounds int
 	length time.Duration
+	// title, progress and lost are those of [rounds].
+	title    string
+	progress *progress
+	lost     func(name string, err error)
 }
 
 // settle is how long a block's CPU time is waited for: what the kernel and the spawners clean up after the calls.
 const settle = 100 * time.Millisecond
+
+// burst is how many calls find a sandbox standing ready in a block of several callers. It is the most that a backend keeps.
+const burst = 256
 
 // blockRun is one block and what it has measured so far.
 type blockRun struct {
@@ -29,25 +36,43 @@ type blockRun struct {
 	cpu     cpuClock
 }
 
-// measure runs every block once a round, in an order that each round draws anew.
-func (p blockPlan) measure(runs []*blockRun) (err error) {
-	if err := adopt(true); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, adopt(false)) }()
+// measure runs every block once a round, in an order that each round draws anew, and returns those that could be.
+func (p blockPlan) measure(runs []*blockRun) ([]*blockRun, error) {
 	rng := rand.New(rand.NewPCG(3, uint64(len(runs))))
-	for range p.rounds {
+	dead := map[*blockRun]bool{}
+	for round := range p.rounds {
 		for _, i := range rng.Perm(len(runs)) {
-			if err := runs[i].add(p.length); err != nil {
-				return fmt.Errorf("measure %s with %d callers: %w", runs[i].subject.name, runs[i].callers, err)
+			r := runs[i]
+			if dead[r] {
+				continue
+			}
+			if p.progress != nil {
+				p.progress.show("%s: turn %d of %d: %s, %d callers", p.title, round+1, p.rounds, r.subject.name, r.callers)
+			}
+			err := r.add(p.length)
+			if err != nil && (!r.subject.peer || p.lost == nil) {
+				return nil, fmt.Errorf("measure %s with %d callers: %w", r.subject.name, r.callers, err)
+			}
+			if err != nil {
+				p.lost(fmt.Sprintf("%s with %d callers", r.subject.name, r.callers), err)
+				dead[r] = true
 			}
 		}
 	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(runs), func(r *blockRun) bool { return dead[r] }), nil
 }
 
+// ready reports whether the block's calls find something that was made before it.
+func (r *blockRun) ready() bool { return r.subject.ahead != nil && r.callers > 1 }
+
 // add runs the block for that long.
-func (r *blockRun) add(length time.Duration) error {
+func (r *blockRun) add(length time.Duration) (err error) {
+	if r.ready() {
+		if err := r.subject.ahead(burst); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.subject.ahead(0)) }()
+	}
 	runtime.GC()
 	time.Sleep(settle)
 	before, err := readCPU()
@@ -55,7 +80,7 @@ func (r *blockRun) add(length time.Duration) error {
 		return err
 	}
 	begin := time.Now()
-	times, err := callers(r.subject, r.callers, begin.Add(length))
+	times, err := callers(r.subject, r.callers, r.until(begin.Add(length)))
 	r.wall += time.Since(begin)
 	r.times = append(r.times, times...)
 	if err != nil {
@@ -74,22 +99,30 @@ func (r *blockRun) add(length time.Duration) error {
 // leastCalls is what each caller makes however long it takes, so that every caller is there.
 const leastCalls = 2
 
-// callers lets n callers call until the deadline and returns how long each call took. The first error ends them all.
-func callers(s subject, n int, deadline time.Time) ([]float64, error) {
+// until returns when a caller that has made so many calls goes on: until the deadline, or as long as something stands ready.
+func (r *blockRun) until(deadline time.Time) func(made int) bool {
+	if r.ready() {
+		return func(made int) bool { return made < max(burst/r.callers, 1) }
+	}
+	return func(made int) bool { return made < leastCalls || time.Now().Before(deadline) }
+}
+
+// callers lets n callers call as long as more says and returns how long each call took. The first error ends them all.
+func callers(s subject, n int, more func(made int) bool) ([]float64, error) {
 	var (
 		mu     sync.Mutex
 		wg     sync.WaitGroup
 		all    []float64
 		failed error
 	)
-	stop := func() bool {
+	stopped := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return failed != nil || !time.Now().Before(deadline)
+		return failed != nil
 	}
 	for range n {
 		wg.Go(func() {
-			for made := 0; made < leastCalls || !stop(); made++ {
+			for made := 0; more(made) && !stopped(); made++ {
 				d, err := s.run()
 				mu.Lock()
 				all = append(all, milliseconds(d))
@@ -107,26 +140,12 @@ func callers(s subject, n int, deadline time.Time) ([]float64, error) {
 func (r *blockRun) block() block {
 	n := float64(len(r.times))
 	sorted := slices.Sorted(slices.Values(r.times))
-	return block{
+	b := block{
 		Name: r.subject.name, Callers: r.callers, Calls: len(r.times), Rate: n / r.wall.Seconds(),
-		P50: quantile(sorted, 0.5), P99: quantile(sorted, 0.99),
-		CPU: milliseconds(r.cpu.tree) / n, Machine: milliseconds(r.cpu.busy) / n,
+		P50: quantile(sorted, 0.5), P95: quantile(sorted, 0.95), P99: quantile(sorted, 0.99),
 	}
-}
-
-// blockRatios compares toolcell with a peer at every number of callers.
-func blockRatios(blocks []block) []ratio {
-	var out []ratio
-	for _, a := range blocks {
-		for _, b := range blocks {
-			if a.Name != nameCold || b.Name != nameBwrap || a.Callers != b.Callers {
-				continue
-			}
-			at := fmt.Sprintf("cold call / bwrap, %d callers, ", a.Callers)
-			out = append(out,
-				ratio{Name: at + "p50", P50: a.P50 / b.P50}, ratio{Name: at + "p99", P50: a.P99 / b.P99},
-				ratio{Name: at + "time a call", P50: b.Rate / a.Rate}, ratio{Name: at + "CPU time", P50: a.CPU / b.CPU})
-		}
+	if !r.ready() { // else the building is in no call's time
+		b.CPU, b.Machine = milliseconds(r.cpu.tree)/n, milliseconds(r.cpu.busy)/n
 	}
-	return out
+	return b
 }

@@ -4,29 +4,42 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
-// compare prints how each ratio of one run changed to another, and returns the worst change among those of toolcell that
-// both runs have from rounds: 1.2 is a fifth slower. It is NaN when they have none in common.
+// compare prints how each line of one run changed to another, and returns the worst change among those of toolcell that
+// both runs have from rounds, and of memory: 1.2 is a fifth worse. It is NaN when they have none in common.
 func compare(w io.Writer, before, after *results) float64 {
 	old := make(map[string]ratio, len(before.Ratios))
-	for _, r := range before.Ratios {
+	for _, r := range before.lines() {
 		old[r.Name] = r
 	}
 	worst := math.NaN()
-	fmt.Fprintf(w, "%-52s %8s %8s %8s  %s\n", "ratio of medians", "before", "after", "change", "95 % before / after")
-	for _, r := range after.Ratios {
+	fmt.Fprintf(w, "%-72s %8s %8s %8s  %s\n", "medians", "before", "after", "change", "95 % before / after")
+	for _, r := range after.lines() {
 		o, ok := old[r.Name]
 		if !ok {
 			continue
 		}
 		change := r.P50 / o.P50
+		if r.More {
+			change = 1 / change
+		}
 		if r.Gate && (math.IsNaN(worst) || change > worst) {
 			worst = change
 		}
-		fmt.Fprintf(w, "%-52s %8.2f %8.2f %8.3f  %s%s\n", r.Name, o.P50, r.P50, change, spans(o, r), apart(o, r))
+		fmt.Fprintf(w, "%-72s %8.3f %8.3f %8.3f  %s%s\n", r.Name, o.P50, r.P50, change, spans(o, r), apart(o, r))
 	}
 	return worst
+}
+
+// lines are the ratios, and the figures as if they were ratios.
+func (r *results) lines() []ratio {
+	all := slices.Clone(r.Ratios)
+	for _, f := range r.Figures {
+		all = append(all, ratio{Name: f.Name + ", " + f.Unit, P50: f.Value, Gate: true})
+	}
+	return all
 }
 
 func spans(o, r ratio) string {

@@ -53,15 +53,49 @@ func TestCompareMarksWhatScatterDoesNotExplain(t *testing.T) {
 	}
 }
 
+func TestCompareKnowsWhatIsBetter(t *testing.T) {
+	var out strings.Builder
+	worst := compare(&out,
+		&results{Ratios: []ratio{{Name: "rate", Gate: true, More: true, P50: 2}}, Figures: []figure{{Name: "memory", Value: 2, Unit: "MiB"}}},
+		&results{Ratios: []ratio{{Name: "rate", Gate: true, More: true, P50: 4}}, Figures: []figure{{Name: "memory", Value: 1, Unit: "MiB"}}})
+	assert.InDelta(t, 0.5, worst, 1e-9)
+	worst = compare(&out,
+		&results{Figures: []figure{{Name: "memory", Value: 2, Unit: "MiB"}}}, &results{Figures: []figure{{Name: "memory", Value: 3, Unit: "MiB"}}})
+	assert.InDelta(t, 1.5, worst, 1e-9)
+}
+
 func TestJudge(t *testing.T) {
-	goals := judge([]ratio{{Name: coldToBwrap, P50: 0.6}, {Name: coldToBare, P50: 3.6}})
-	met := map[string]goal{}
-	for _, g := range goals {
-		met[g.Name] = g
+	r := &results{
+		Ratios:  []ratio{{Name: coldToBwrap, P50: 0.52}, {Name: coldToBare, P50: 3.1}, {Name: coldVersus(64, callRate), P50: 2.4, More: true}},
+		Figures: []figure{{Name: memoryOne, Value: 1}},
+		Missing: []missing{{Name: nameDocker, Program: "node", Cause: "no node in the image"}, {Name: nameHeaps, Cause: "too little memory"}},
 	}
-	assert.True(t, met[coldToBwrap].Met)
-	assert.True(t, met[coldToBare].Known)
-	assert.False(t, met[coldToBare].Met)
-	assert.False(t, met[heapToSmall].Known, "what was not measured is not met")
-	assert.False(t, met[heapToSmall].Met)
+	states, whys := map[string]string{}, map[string]string{}
+	for _, g := range judge(r) {
+		states[g.Name], whys[g.Name] = g.State, g.Why
+	}
+	assert.Len(t, states, len(goals()), "every goal is there, whatever was measured")
+	assert.Equal(t, reached, states[coldToBwrap], "the bound itself is within")
+	assert.Equal(t, missed, states[coldToBare])
+	assert.Equal(t, reached, states[coldVersus(64, callRate)], "more is better")
+	assert.Equal(t, reached, states[memoryOne])
+	assert.Equal(t, notMeasured, states[heapToSmall], "what was not measured is not reached")
+	assert.Equal(t, "too little memory", whys[heapToSmall])
+	assert.Equal(t, "no node in the image", whys[nodeToDocker])
+	assert.Equal(t, "left out of this run", whys[pythonToDocker])
+	r.Ratios[2].P50 = 1.9
+	for _, g := range judge(r) {
+		if g.Name == coldVersus(64, callRate) {
+			assert.Equal(t, missed, g.State)
+		}
+	}
+}
+
+// What no program has for one reason is said once.
+func TestNote(t *testing.T) {
+	var r results
+	assert.True(t, r.note(missing{Name: "podman run", Program: "true", Cause: "not installed"}))
+	assert.False(t, r.note(missing{Name: "podman run", Program: "node", Cause: "not installed"}))
+	assert.True(t, r.note(missing{Name: "docker run", Program: "node", Cause: "no node"}))
+	assert.Equal(t, []missing{{Name: "podman run", Cause: "not installed"}, {Name: "docker run", Program: "node", Cause: "no node"}}, r.Missing)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,13 +18,13 @@ const userHZ = 100
 
 // cpuClock is how much CPU time has been used so far.
 type cpuClock struct {
-	// tree is this process, all its children that it has waited for, and those alive with their own.
+	// tree is this process, all its children that it has waited for, and those alive with their descendants.
 	tree time.Duration
 	// busy is the whole machine; stolen is what its host gave to others.
 	busy, stolen, total time.Duration
 }
 
-// readCPU reads the clock. A spawner's share has a resolution of 10 ms, so only long intervals mean something.
+// readCPU reads the clock. A live process's share has a resolution of 10 ms, so only long intervals mean something.
 func readCPU() (cpuClock, error) {
 	var c cpuClock
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
@@ -32,13 +34,13 @@ func readCPU() (cpuClock, error) {
 		}
 		c.tree += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	pids, err := children()
+	pids, err := descendants()
 	if err != nil {
 		return c, err
 	}
 	for _, pid := range pids {
 		d, err := processCPU(pid)
-		if err != nil {
+		if err != nil && !gone(err) { // its time has then been taken by who waited for it
 			return c, err
 		}
 		c.tree += d
@@ -46,9 +48,26 @@ func readCPU() (cpuClock, error) {
 	return c, c.readMachine()
 }
 
-// children lists the children of this process that have not been waited for, which between calls are spawners.
-func children() ([]string, error) {
-	lists, err := filepath.Glob("/proc/self/task/*/children")
+// gone reports whether a process ended while it was read.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// descendants lists the children of this process that have not been waited for, theirs, and so on. Between calls these
+// are spawners and engines' daemons.
+func descendants() ([]string, error) {
+	all, err := children()
+	for i := 0; err == nil && i < len(all); i++ {
+		var more []string
+		more, err = childrenOf(all[i])
+		all = append(all, more...)
+	}
+	return all, err
+}
+
+// children lists the children of this process that have not been waited for.
+func children() ([]string, error) { return childrenOf("self") }
+
+func childrenOf(pid string) ([]string, error) {
+	lists, err := filepath.Glob("/proc/" + pid + "/task/*/children")
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +97,7 @@ func adopt(on bool) error {
 	return nil
 }
 
-// reap waits for the children that have ended. Nothing that this program waits for itself may be under way.
+// reap waits for the children that have ended. No call may be under way that waits for its own.
 func reap() error {
 	pids, err := children()
 	if err != nil {

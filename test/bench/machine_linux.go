@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,11 @@ import (
 // thisMachine says where this runs, as far as that can be read.
 func thisMachine() machine {
 	m := machine{Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), UID: os.Getuid(), Go: runtime.Version(), CPU: cpuModel(), LoadStart: load()}
+	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
+		kib, _ := kibibytes(b, "MemTotal:") // 0 when it cannot be read
+		m.MemoryMiB = int(kib / 1024)
+	}
+	m.Virtual = hypervisor()
 	var u unix.Utsname
 	if err := unix.Uname(&u); err == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
@@ -40,11 +46,16 @@ func cpuModel() string {
 	return "unknown"
 }
 
-// availableMiB is how much memory new work may take, or 0 when that cannot be read.
-func availableMiB() int {
-	var i unix.Sysinfo_t
-	if err := unix.Sysinfo(&i); err != nil {
-		return 0
+// hypervisor reports whether the processor says that it is a virtual machine's; arm64's says nothing.
+func hypervisor() bool {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return false
 	}
-	return int((uint64(i.Freeram) + uint64(i.Bufferram)) * uint64(i.Unit) >> 20)
+	for line := range strings.Lines(string(b)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "flags" {
+			return slices.Contains(strings.Fields(value), "hypervisor")
+		}
+	}
+	return false
 }

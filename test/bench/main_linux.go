@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/soulacy/toolcell/backends/native"
 )
 
 // options are the command line's.
@@ -15,6 +17,9 @@ type options struct {
 	rounds     int
 	quick      bool
 	json       string
+	plots      string
+	draw       bool
+	engines    bool
 	bin        string
 	waive      string
 	only       string
@@ -32,6 +37,9 @@ func parse() options {
 	flag.IntVar(&o.rounds, "n", 200, "rounds of each table")
 	flag.BoolVar(&o.quick, "quick", false, fmt.Sprintf("a short run: %d rounds, short blocks", quickRounds))
 	flag.StringVar(&o.json, "json", "", "also write the results to this file")
+	flag.StringVar(&o.plots, "plots", "", "also draw the results, as SVG files in this directory")
+	flag.BoolVar(&o.draw, "draw", false, "measure nothing: draw the results of the file given as argument in the directory of -plots, and print README's section")
+	flag.BoolVar(&o.engines, "engines", true, "start docker and podman, with data of their own, and measure them too")
 	flag.StringVar(&o.bin, "bin", "bin", "the directory of toolcell and toolcell-init")
 	flag.StringVar(&o.waive, "waive", "", "guarantees to run without, separated by commas, for a host that lacks them")
 	flag.StringVar(&o.only, "only", "", "the parts to measure, separated by commas, of "+strings.Join(partNames(), ", ")+" (\"\": all)")
@@ -68,8 +76,14 @@ func run(o options) (bool, error) {
 			return false, errors.New("-compare OLD.json takes one argument, NEW.json")
 		}
 		return runCompare(os.Stdout, o.compare, flag.Arg(0), o.regression)
+	case o.draw:
+		if flag.NArg() != 1 || o.plots == "" {
+			return false, errors.New("-draw takes one argument, RESULTS.json, and -plots DIR")
+		}
+		return true, draw(flag.Arg(0), o.plots)
 	case flag.NArg() != 0 || o.rounds < 2 || o.regression != 0:
-		return false, errors.New("usage: bench [-n ROUNDS | -quick] [-json FILE] [-steps N], or bench -compare OLD.json [-max-regression F] NEW.json; ROUNDS is at least 2")
+		return false, errors.New("usage: bench [-n ROUNDS | -quick] [-json FILE] [-plots DIR] [-steps N], bench -compare OLD.json [-max-regression F] NEW.json, " +
+			"or bench -plots DIR -draw RESULTS.json; ROUNDS is at least 2")
 	}
 	if err := o.checkParts(); err != nil {
 		return false, err
@@ -79,22 +93,51 @@ func run(o options) (bool, error) {
 
 // bench measures everything, printing as it goes.
 func bench(o options) (err error) {
+	// Orphans become this program's children, so that their CPU time is counted.
+	if err := adopt(true); err != nil {
+		return err
+	}
 	b, err := openBackend(o.bin, o.waive)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	m := &measurement{options: o, backend: b, rounds: rounds{n: o.rounds, warm: 10}, blocks: blockPlan{rounds: 4, length: 2 * time.Second}}
-	if o.quick {
-		m.rounds.warm, m.blocks = 3, blockPlan{rounds: 1, length: time.Second / 2}
-	}
-	m.results = results{Time: time.Now().UTC(), Machine: thisMachine(), Rounds: o.rounds}
+	m := newMeasurement(o, b)
 	m.results.Machine.print(os.Stdout)
+	if o.engines {
+		m.progress.show("starting the engines")
+		defer func() { err = errors.Join(err, m.engines.stop()) }()
+		if err := m.engines.start(); err != nil {
+			return err
+		}
+	}
 	if err := m.all(context.Background()); err != nil {
 		return err
 	}
-	if o.json == "" {
-		return nil
+	return o.write(&m.results)
+}
+
+func newMeasurement(o options, b *native.Backend) *measurement {
+	m := &measurement{
+		options: o, backend: b, progress: newProgress(), known: map[string][]subject{},
+		warm: 10, blockRounds: 3, blockLength: 1500 * time.Millisecond,
 	}
-	return writeJSON(o.json, &m.results)
+	if o.quick {
+		m.warm, m.blockRounds, m.blockLength = 3, 1, 500*time.Millisecond
+	}
+	m.results = results{Time: time.Now().UTC(), Machine: thisMachine(), Versions: versions(), Rounds: o.rounds}
+	return m
+}
+
+// write writes the files that were asked for.
+func (o options) write(r *results) error {
+	if o.json != "" {
+		if err := writeJSON(o.json, r); err != nil {
+			return err
+		}
+	}
+	if o.plots != "" {
+		return writePlots(o.plots, r)
+	}
+	return nil
 }

@@ -7,23 +7,26 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/soulacy/toolcell/backends/native"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
 // measurement is one run of the benchmark.
 type measurement struct {
-	options options
-	backend sandbox.Backend
-	rounds  rounds
-	blocks  blockPlan
-	results results
-}
+	options  options
+	backend  *native.Backend
+	engines  engineSet
+	progress *progress
+	results  results
 
-func truth() program { return program{argv: []string{"/bin/true"}} }
-
-func snippet() program {
-	return program{argv: []string{"/usr/bin/python3", "-I", "-c", "print(2+2)"}, output: "4\n"}
+	// warm is how many calls count for nothing, blockRounds how often each block comes, blockLength how long it takes.
+	warm        int
+	blockRounds int
+	blockLength time.Duration
+	// known holds the ways of each program.
+	known map[string][]subject
 }
 
 // partOfRun is a part of the benchmark that can be left out.
@@ -36,8 +39,11 @@ func parts() []partOfRun {
 	return []partOfRun{
 		{"start", (*measurement).starts},
 		{"python", (*measurement).python},
-		{"heap", (*measurement).heap},
+		{"imports", (*measurement).imports},
+		{"node", (*measurement).node},
 		{"callers", (*measurement).parallel},
+		{"memory", (*measurement).memory},
+		{"heap", (*measurement).heap},
 		{"steps", (*measurement).profileSteps},
 	}
 }
@@ -65,7 +71,7 @@ func (o options) checkParts() error {
 	return nil
 }
 
-// all measures one table after the other. Only ways of one table are compared with each other.
+// all measures one part after the other. Only ways of one table are compared with each other.
 func (m *measurement) all(ctx context.Context) error {
 	before, err := readCPU()
 	if err != nil {
@@ -107,14 +113,17 @@ func (m *measurement) guarantees(ctx context.Context) error {
 	return nil
 }
 
-// lacks notes a way that cannot be measured here.
-func (m *measurement) lacks(name string, err error) {
-	note := missing{Name: name, Cause: oneLine(err.Error())}
-	if slices.Contains(m.results.Missing, note) {
+// lacks notes something that cannot be measured here.
+func (m *measurement) lacks(name string, err error) { m.lacksIn("", name, err) }
+
+// lacksIn notes a way in which a program cannot be run here. One that runs no program for the same reason is noted once.
+func (m *measurement) lacksIn(program, name string, err error) {
+	note := missing{Name: name, Program: program, Cause: oneLine(err.Error())}
+	if !m.results.note(note) {
 		return
 	}
-	m.results.Missing = append(m.results.Missing, note)
-	fmt.Printf("not measured: %s: %s\n", note.Name, note.Cause)
+	m.progress.clear()
+	fmt.Printf("not measured: %s\n", note)
 }
 
 // oneLine keeps a peer's long complaint readable.
@@ -127,131 +136,169 @@ func oneLine(s string) string {
 	return s
 }
 
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// roundsOf plans the rounds of a table.
+func (m *measurement) roundsOf(title string, divisor int) rounds {
+	lost := func(name string, err error) { m.lacksIn(title, name, err) }
+	return rounds{n: max(m.options.rounds/divisor, 2), warm: m.warm, title: title, progress: m.progress, lost: lost}
+}
+
+// ways are all the ways to run a program that work here.
+func (m *measurement) ways(p program, dir string) []subject {
+	if list, ok := m.known[p.name]; ok {
+		return list
+	}
+	list := m.own(p)
+	add := func(s subject, err error) {
+		m.progress.show("%s: trying %s", p.name, s.name)
+		list = m.optional(p, list, s, err)
+	}
+	for _, w := range wrappers(dir) {
+		add(w.subject(p, dir))
+	}
+	add(runc(dir, p))
+	for _, w := range engineWays() {
+		add(m.engines.subject(w, p))
+	}
+	m.known[p.name] = list
+	return list
+}
+
+// own are toolcell's ways to run the program, and the bare starts.
+func (m *measurement) own(p program) []subject {
+	list := []subject{bare(nameBare, p), captured(nameCaptured, p.argv, p), cold(m.backend, p), armed(m.backend, p)}
+	list = append(list, m.codeWays(p)...)
+	cli, err := filepath.Abs(filepath.Join(m.options.bin, "toolcell"))
+	if err == nil {
+		err = exists(cli)
+	}
+	return m.optional(p, list, captured(nameProcess, append([]string{cli, "run", "host"}, p.argv...), p), err)
+}
+
 // optional adds a subject that works here, and otherwise says why it does not.
-func (m *measurement) optional(list []subject, s subject, err error) []subject {
+func (m *measurement) optional(p program, list []subject, s subject, err error) []subject {
 	if err == nil {
 		_, err = s.run()
 	}
 	if err != nil {
-		m.lacks(s.name, err)
+		m.lacksIn(p.name, s.name, err)
 		return list
 	}
 	return append(list, s)
 }
 
-// wrapped is a peer that is put before the program's command line.
-func wrapped(name string, wrap func(peer string, argv []string) []string, p program) (subject, error) {
-	path, err := absolute(name)
+// sideBySide measures a program in every way, and what each takes of the processors.
+func (m *measurement) sideBySide(p program, title string, ways []subject) ([]series, []block, error) {
+	all, err := m.roundsOf(p.name, p.rounds).measure(ways)
 	if err != nil {
-		return subject{name: name}, err
+		return nil, nil, err
 	}
-	return captured(name, wrap(path, p.argv), p), nil
-}
-
-// quickWays are the ways to start true that take milliseconds.
-func (m *measurement) quickWays() []subject {
-	p := truth()
-	list := []subject{bare(nameBare, p), captured(nameCaptured, p.argv, p), cold(m.backend, p), armed(m.backend, p)}
-	cli, err := filepath.Abs(filepath.Join(m.options.bin, "toolcell"))
-	if err == nil {
-		list = m.optional(list, captured(nameProcess, []string{cli, "run", "host", p.argv[0]}, p), exists(cli))
+	blocks, err := m.cpu(p, ways)
+	if err != nil {
+		return nil, nil, err
 	}
-	s, err := wrapped(nameBwrap, bwrapArgv, p)
-	list = m.optional(list, s, err)
-	s, err = wrapped(nameUnshare, unshareArgv, p)
-	return m.optional(list, s, err)
+	m.table(table{Name: p.name, Title: title}, all, blocks)
+	return all, blocks, nil
 }
 
 // starts measures how long it takes to run true.
 func (m *measurement) starts(dir string) error {
-	list := m.quickWays()
-	s, err := runc(dir, truth())
-	s.name = nameRunc
-	list = m.optional(list, s, err)
-	all, err := m.rounds.measure(list)
+	all, blocks, err := m.sideBySide(truth(), "/bin/true", m.ways(truth(), dir))
 	if err != nil {
 		return err
 	}
-	m.table("a cold call: /bin/true", all)
 	m.ratio(coldToBare, all, nameCold, nameBare)
 	m.ratio(coldToBwrap, all, nameCold, nameBwrap)
 	m.ratio(armedToBare, all, nameArmed, nameBare)
 	m.ratio(processToPeer, all, nameProcess, nameBwrap)
-	m.ratio("cold call / bare start, output captured", all, nameCold, nameCaptured)
-	m.ratio("bwrap / bare start", all, nameBwrap, nameBare)
-	m.ratio("cold call / unshare", all, nameCold, nameUnshare)
-	m.ratio("cold call / runc run", all, nameCold, nameRunc)
+	m.ratio("cold true, over a bare start, output captured", all, nameCold, nameCaptured)
+	for _, peer := range []string{nameUnshare, nameRunc, nameExec, nameDocker, namePodman} {
+		m.ratio("cold true, over "+peer, all, nameCold, peer)
+	}
+	m.ratio("bwrap, over a bare start", all, nameBwrap, nameBare)
+	m.lacks(nameAhead, errNotBuilt)
+	ours, okOurs := findBlock(blocks, nameCold, 1)
+	if theirs, ok := findBlock(blocks, nameBwrap, 1); ok && okOurs && theirs.CPU > 0 {
+		m.results.Ratios = append(m.results.Ratios, ratio{Name: cpuToBwrap, P50: ours.CPU / theirs.CPU})
+	}
 	return nil
 }
 
 // python measures a short snippet, which is what most tools are.
-func (m *measurement) python(string) error {
-	p := snippet()
-	var list []subject
-	list = m.optional(list, captured(nameCaptured, p.argv, p), exists(p.argv[0]))
-	if len(list) == 0 {
+func (m *measurement) python(dir string) error {
+	all, err := m.snippet(python(), dir)
+	if err != nil || all == nil {
+		return err
+	}
+	m.ratio(pythonToBare, all, nameCodeArmed, nameBare)
+	m.ratio(pinnedToBare, all, namePinned, nameBare)
+	m.ratio(pythonToDocker, all, nameCodeArmed, nameDocker)
+	m.common("python", all)
+	return nil
+}
+
+// imports measures a snippet whose start is mostly imports.
+func (m *measurement) imports(string) error {
+	p := imports()
+	if err := exists(p.argv[0]); err != nil {
+		m.lacks(p.name, err)
 		return nil
 	}
-	list = append(list, cold(m.backend, p))
-	s, err := wrapped(nameBwrap, bwrapArgv, p)
-	list = m.optional(list, s, err)
-	all, err := m.rounds.measure(list)
+	ways := append([]subject{bare(nameBare, p), cold(m.backend, p)}, m.codeWays(p)...)
+	all, _, err := m.sideBySide(p, "python3, five common imports", ways)
 	if err != nil {
 		return err
 	}
-	m.table("a cold call: python3 -I -c 'print(2+2)'", all)
-	m.ratio("Python: cold call / bare start", all, nameCold, nameCaptured)
-	m.ratio("Python: cold call / bwrap", all, nameCold, nameBwrap)
+	m.ratio(importsToBare, all, namePreloaded, nameBare)
+	m.common("imports", all)
 	return nil
 }
 
-// heap measures whether a caller's memory makes its calls slower.
-func (m *measurement) heap(string) error {
-	if free := availableMiB(); free < 2*heapMiB {
-		m.lacks("a caller with 1 GiB of heap", fmt.Errorf("%d MiB of memory are free", free))
-		return nil
-	}
-	all, err := heapSeries(m.rounds, m.options.bin, m.options.waive)
-	if err != nil {
+// node measures the same in JavaScript.
+func (m *measurement) node(dir string) error {
+	all, err := m.snippet(node(), dir)
+	if err != nil || all == nil {
 		return err
 	}
-	m.table("a caller with a large heap: /bin/true", all)
-	m.ratio(heapToSmall, all, nameCold+heapLarge, nameCold+heapSmall)
-	m.ratio("bare start, 1 GiB heap / small heap", all, nameBare+heapLarge, nameBare+heapSmall)
-	m.ratio("os/exec NEWUSER, 1 GiB heap / small heap", all, nameNewUser+heapLarge, nameNewUser+heapSmall)
+	m.ratio(nodeToBare, all, nameCodeArmed, nameBare)
+	m.ratio(nodeToDocker, all, nameCodeArmed, nameDocker)
+	m.common("node", all)
 	return nil
 }
 
-// parallel measures throughput and CPU time.
-func (m *measurement) parallel(string) error {
-	var runs []*blockRun
-	quick := m.quickWays()
-	for _, s := range quick {
-		runs = append(runs, &blockRun{subject: s, callers: 1})
-	}
-	for _, n := range []int{8, 64} {
-		for _, s := range quick {
-			if s.name == nameCaptured || s.name == nameCold || s.name == nameBwrap {
-				runs = append(runs, &blockRun{subject: s, callers: n})
-			}
-		}
-	}
-	if err := m.blocks.measure(runs); err != nil {
-		return err
-	}
-	for _, r := range runs {
-		m.results.Blocks = append(m.results.Blocks, r.block())
-	}
-	m.results.Ratios = append(m.results.Ratios, blockRatios(m.results.Blocks)...)
-	printBlocks(os.Stdout, m.results.Blocks)
-	return nil
+// common are the ratios that every snippet has.
+func (m *measurement) common(name string, all []series) {
+	m.ratio(name+": cold, over a bare start", all, nameCold, nameBare)
+	m.ratio(name+": cold, over bwrap", all, nameCold, nameBwrap)
+	m.ratio(name+": run_code cold, over a bare start", all, nameCode, nameBare)
+	m.ratio(name+": run_code, sandbox armed alone, over a bare start", all, nameCodeSandbox, nameBare)
+	m.ratio(name+": run_code cold, over docker run", all, nameCode, nameDocker)
+	m.ratio(name+": run_code cold, over docker exec", all, nameCode, nameExec)
 }
 
-func (m *measurement) table(title string, all []series) {
-	t := table{Title: title}
+// snippet measures an interpreter's program, where the interpreter is installed.
+func (m *measurement) snippet(p program, dir string) ([]series, error) {
+	if err := exists(p.argv[0]); err != nil {
+		m.lacks(p.name, err)
+		return nil, nil
+	}
+	all, _, err := m.sideBySide(p, strings.Join(p.argv, " "), m.ways(p, dir))
+	return all, err
+}
+
+func (m *measurement) table(t table, all []series, cpu []block) {
 	for _, s := range all {
-		t.Rows = append(t.Rows, newRow(s))
+		r := newRow(s)
+		if b, ok := findBlock(cpu, s.name, 1); ok {
+			r.CPU = b.CPU
+		}
+		t.Rows = append(t.Rows, r)
 	}
+	m.progress.clear()
 	t.print(os.Stdout)
 	m.results.Tables = append(m.results.Tables, t)
 }
@@ -262,7 +309,7 @@ func (m *measurement) ratio(name string, all []series, way, reference string) {
 	b, okB := find(all, reference)
 	if okA && okB {
 		r := newRatio(name, a, b)
-		r.Gate = strings.HasPrefix(way, nameCold) || way == nameProcess
+		r.Gate = strings.HasPrefix(way, "toolcell")
 		m.results.Ratios = append(m.results.Ratios, r)
 	}
 }
@@ -275,11 +322,12 @@ func (m *measurement) finish(before cpuClock) error {
 	}
 	m.results.Machine.LoadEnd = load()
 	m.results.Machine.Steal = 100 * float64(after.stolen-before.stolen) / float64(after.total-before.total)
-	m.results.Goals = judge(m.results.Ratios)
+	m.results.Goals = judge(&m.results)
+	m.progress.clear()
 	if len(m.results.Ratios) > 0 {
-		printRatios(os.Stdout, "ratios (less is better)", m.results.Ratios)
-		printGoals(os.Stdout, m.results.Goals)
+		printRatios(os.Stdout, "ratios", m.results.Ratios)
 	}
+	printGoals(os.Stdout, m.results.Goals)
 	fmt.Printf("\nload at the end %s, %.1f %% of the CPU time stolen by the machine's host\n", m.results.Machine.LoadEnd, m.results.Machine.Steal)
 	return nil
 }

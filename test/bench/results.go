@@ -9,17 +9,22 @@ import (
 
 // results is everything of one run, and the schema of its JSON. Times are in milliseconds.
 type results struct {
-	Time     time.Time    `json:"time"`
-	Machine  machine      `json:"machine"`
-	Rounds   int          `json:"rounds"`
-	Tables   []table      `json:"tables"`
-	Blocks   []block      `json:"back_to_back"`
-	Ratios   []ratio      `json:"ratios"`
-	Goals    []goal       `json:"goals"`
-	Missing  []missing    `json:"not_measured"`
-	Steps    *stepProfile `json:"steps,omitempty"`
-	Absent   []string     `json:"guarantees_absent"`
-	Enforced int          `json:"guarantees_enforced"`
+	Time     time.Time         `json:"time"`
+	Machine  machine           `json:"machine"`
+	Versions map[string]string `json:"versions"`
+	Rounds   int               `json:"rounds"`
+	Tables   []table           `json:"tables"`
+	Blocks   []block           `json:"back_to_back"`
+	Figures  []figure          `json:"figures"`
+	Ratios   []ratio           `json:"ratios"`
+	Goals    []goal            `json:"goals"`
+	Missing  []missing         `json:"not_measured"`
+	Steps    *stepProfile      `json:"steps,omitempty"`
+	Absent   []string          `json:"guarantees_absent"`
+	Enforced int               `json:"guarantees_enforced"`
+	// Found and NotFound are how many armed calls of several callers found a sandbox standing ready, and how many did not.
+	Found    int `json:"armed_found"`
+	NotFound int `json:"armed_not_found"`
 }
 
 // machine is where a run took place.
@@ -28,6 +33,8 @@ type machine struct {
 	Arch      string  `json:"arch"`
 	CPU       string  `json:"cpu"`
 	CPUs      int     `json:"cpus"`
+	Virtual   bool    `json:"virtual"`
+	MemoryMiB int     `json:"memory_mib"`
 	UID       int     `json:"uid"`
 	Go        string  `json:"go"`
 	LoadStart string  `json:"load_start"`
@@ -37,19 +44,22 @@ type machine struct {
 
 // table is a set of ways that were measured in the same rounds.
 type table struct {
+	Name  string `json:"name"`
 	Title string `json:"title"`
 	Rows  []row  `json:"rows"`
 }
 
-// row is one way's times.
+// row is one way's times. A percentile that so few calls do not have is left out.
 type row struct {
 	Name  string  `json:"name"`
 	Calls int     `json:"calls"`
 	Min   float64 `json:"min"`
 	P10   float64 `json:"p10"`
 	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
+	P95   float64 `json:"p95,omitempty"`
+	P99   float64 `json:"p99,omitempty"`
+	// CPU is the CPU time of this program and all its descendants, a call, by one caller that calls again at once.
+	CPU float64 `json:"cpu,omitempty"`
 }
 
 // block is one way's calls by a number of callers, each calling again as soon as it has its answer.
@@ -59,19 +69,29 @@ type block struct {
 	Calls   int     `json:"calls"`
 	Rate    float64 `json:"calls_per_second"`
 	P50     float64 `json:"p50"`
+	P95     float64 `json:"p95"`
 	P99     float64 `json:"p99"`
-	// CPU is the CPU time of this program and all its children, a call.
-	CPU float64 `json:"cpu"`
+	// CPU is the CPU time of this program and all its descendants, a call. What stood ready has none here.
+	CPU float64 `json:"cpu,omitempty"`
 	// Machine is the CPU time of the whole machine, a call.
-	Machine float64 `json:"machine_cpu"`
+	Machine float64 `json:"machine_cpu,omitempty"`
 }
 
-// ratio compares two ways. Less is better in every one of them.
+// figure is something that was measured by itself.
+type figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+// ratio compares two ways. Less is better, unless More says otherwise.
 type ratio struct {
 	Name string `json:"name"`
 	// P50 and P10 are those of the medians and of the tenth percentiles.
 	P50 float64 `json:"p50"`
 	P10 float64 `json:"p10,omitempty"`
+	// More says that more is better.
+	More bool `json:"more_is_better,omitempty"`
 	// Gate says that a comparison's limit holds for it: it is toolcell's, and it was measured in rounds.
 	Gate bool `json:"gate,omitempty"`
 	// Paired is the median of the ratios of each round.
@@ -81,20 +101,34 @@ type ratio struct {
 	High float64 `json:"high,omitempty"`
 }
 
-// goal is what a ratio should be at most.
-type goal struct {
-	Name     string  `json:"name"`
-	AtMost   float64 `json:"at_most"`
-	Measured float64 `json:"measured"`
-	// Known is false when the ratio was not measured.
-	Known bool `json:"known"`
-	Met   bool `json:"met"`
-}
-
 // missing is something that could not be measured here.
 type missing struct {
-	Name  string `json:"name"`
-	Cause string `json:"cause"`
+	Name string `json:"name"`
+	// Program is the table's for which that is so. "" is all of them.
+	Program string `json:"program,omitempty"`
+	Cause   string `json:"cause"`
+}
+
+// String says so in a line.
+func (m missing) String() string {
+	if m.Program == "" {
+		return m.Name + ": " + m.Cause
+	}
+	return m.Name + " (" + m.Program + "): " + m.Cause
+}
+
+// note notes what is missing, and reports whether that is news.
+func (r *results) note(m missing) bool {
+	for i, have := range r.Missing {
+		if have.Name == m.Name && have.Cause == m.Cause {
+			if have.Program != m.Program {
+				r.Missing[i].Program = ""
+			}
+			return false
+		}
+	}
+	r.Missing = append(r.Missing, m)
+	return true
 }
 
 // stepProfile says where cold calls spend their time. Times are medians in microseconds.
@@ -119,33 +153,34 @@ type part struct {
 	Time  float64 `json:"us"`
 }
 
-// The ratios that have a goal.
-const (
-	coldToBwrap   = "cold call / bwrap"
-	coldToBare    = "cold call / bare start"
-	armedToBare   = "armed call / bare start"
-	processToPeer = "toolcell run / bwrap, as processes"
-	heapToSmall   = "cold call, 1 GiB heap / small heap"
-)
-
-// judge compares the ratios with the goals.
-func judge(ratios []ratio) []goal {
-	goals := []goal{
-		{Name: coldToBwrap, AtMost: 0.6},
-		{Name: coldToBare, AtMost: 3.5},
-		{Name: armedToBare, AtMost: 1.6},
-		{Name: processToPeer, AtMost: 1.5},
-		{Name: heapToSmall, AtMost: 1.3},
-	}
-	for i := range goals {
-		g := &goals[i]
-		for _, r := range ratios {
-			if r.Name == g.Name {
-				g.Measured, g.Known, g.Met = r.P50, true, r.P50 <= g.AtMost
-			}
+// findTable returns the table of that name.
+func (r *results) findTable(name string) (table, bool) {
+	for _, t := range r.Tables {
+		if t.Name == name {
+			return t, true
 		}
 	}
-	return goals
+	return table{}, false
+}
+
+// findRow returns the row of that name.
+func (t table) findRow(name string) (row, bool) {
+	for _, r := range t.Rows {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return row{}, false
+}
+
+// findBlock returns the block of a way with so many callers.
+func findBlock(blocks []block, name string, callers int) (block, bool) {
+	for _, b := range blocks {
+		if b.Name == name && b.Callers == callers {
+			return b, true
+		}
+	}
+	return block{}, false
 }
 
 func writeJSON(path string, r *results) error {

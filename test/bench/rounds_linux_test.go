@@ -16,13 +16,16 @@ import (
 // Each round calls each way once, and not always in the same order.
 func TestRoundsInterleave(t *testing.T) {
 	var order []string
-	way := func(name string, every int) subject {
-		return subject{name: name, every: every, run: func() (time.Duration, error) {
+	way := func(name string, slow bool) subject {
+		return subject{name: name, slow: slow, run: func() (time.Duration, error) {
 			order = append(order, name)
+			if slow {
+				return slowBudget / leastSlow, nil
+			}
 			return time.Millisecond, nil
 		}}
 	}
-	all, err := rounds{n: 40}.measure([]subject{way("a", 0), way("b", 0), way("slow", 10)})
+	all, err := rounds{n: 40, warm: 1}.measure([]subject{way("a", false), way("b", false), way("slow", true)})
 	require.NoError(t, err)
 	firsts := map[string]int{}
 	var fast []string
@@ -31,15 +34,15 @@ func TestRoundsInterleave(t *testing.T) {
 			fast = append(fast, name)
 		}
 	}
-	require.Len(t, fast, 80)
-	for i := 0; i < len(fast); i += 2 {
+	require.Len(t, fast, 82)
+	for i := 2; i < len(fast); i += 2 {
 		assert.NotEqual(t, fast[i], fast[i+1], "round %d", i/2)
 		firsts[fast[i]]++
 	}
 	assert.Len(t, firsts, 2, "either comes first at times")
 	slow, ok := find(all, "slow")
 	require.True(t, ok)
-	assert.Equal(t, 4, newRow(slow).Calls)
+	assert.Equal(t, leastSlow, newRow(slow).Calls, "as many as its time allows")
 	assert.True(t, math.IsNaN(slow.times[1]))
 }
 
@@ -51,11 +54,62 @@ func TestFailureIsNoTime(t *testing.T) {
 	require.ErrorIs(t, err, boom)
 	_, err = rounds{n: 2, warm: 1}.measure([]subject{bad})
 	require.ErrorIs(t, err, boom)
-	_, err = callers(bad, 3, time.Now().Add(time.Minute))
+	_, err = callers(bad, 3, func(int) bool { return true })
 	require.ErrorIs(t, err, boom)
 	p := program{argv: []string{"/bin/echo", "5"}, output: "4\n"}
 	_, err = captured("echo", p.argv, p).run()
 	require.ErrorIs(t, err, errOutput)
+}
+
+// A peer that fails is left out, and said so; the others go on.
+func TestLostPeer(t *testing.T) {
+	boom := errors.New("boom")
+	calls := 0
+	peer := subject{name: "peer", peer: true, run: func() (time.Duration, error) {
+		calls++
+		if calls > 3 {
+			return 0, boom
+		}
+		return time.Millisecond, nil
+	}}
+	never := subject{name: "never", peer: true, run: func() (time.Duration, error) { return 0, boom }}
+	ours := subject{name: "ours", run: func() (time.Duration, error) { return time.Millisecond, nil }}
+	lost := map[string]error{}
+	r := rounds{n: 10, warm: 1, lost: func(name string, err error) { lost[name] = err }}
+	all, err := r.measure([]subject{peer, never, ours})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]error{"peer": boom, "never": boom}, lost)
+	assert.Equal(t, 4, calls, "and not called again")
+	s, ok := find(all, "ours")
+	require.True(t, ok)
+	assert.Equal(t, 10, newRow(s).Calls)
+	_, ok = find(all, "never")
+	assert.False(t, ok)
+
+	plan := blockPlan{rounds: 2, length: time.Millisecond, lost: r.lost}
+	done, err := plan.measure([]*blockRun{{subject: never, callers: 2}, {subject: ours, callers: 2}})
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	assert.Equal(t, "ours", done[0].subject.name)
+}
+
+// Calls of a burst find something standing ready, which is given up afterwards; a single caller sees to it itself.
+func TestBurst(t *testing.T) {
+	var ahead []int
+	s := subject{run: func() (time.Duration, error) { return time.Millisecond, nil }, ahead: func(n int) error {
+		ahead = append(ahead, n)
+		return nil
+	}}
+	r := &blockRun{subject: s, callers: 64}
+	require.NoError(t, r.add(0))
+	assert.Equal(t, []int{burst, 0}, ahead)
+	assert.Len(t, r.times, burst, "as many calls as stand ready")
+	assert.Zero(t, r.block().CPU, "the building is in no call's time")
+	ahead = nil
+	one := &blockRun{subject: s, callers: 1}
+	require.NoError(t, one.add(0))
+	assert.Empty(t, ahead)
+	assert.Len(t, one.times, leastCalls)
 }
 
 func TestCallersAreAsManyAsAsked(t *testing.T) {
@@ -68,9 +122,9 @@ func TestCallersAreAsManyAsAsked(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return time.Millisecond, nil
 	}}
-	times, err := callers(s, 4, time.Now().Add(50*time.Millisecond))
+	times, err := callers(s, 4, func(made int) bool { return made < 2 })
 	require.NoError(t, err)
-	assert.GreaterOrEqual(t, len(times), 4*leastCalls)
+	assert.Len(t, times, 8)
 	assert.Equal(t, int64(4), most.Load())
 }
 

@@ -10,25 +10,28 @@ import (
 	"time"
 )
 
-// runcEvery keeps the slow peer from taking most of the run.
-const runcEvery = 10
-
-// runc makes a bundle of the host's /usr and returns the subject that runs the program in it. The directory is the
+// runc makes a bundle of the host's /usr and returns the subject that runs the program in it, below dir, which is the
 // caller's to remove.
 func runc(dir string, p program) (subject, error) {
+	s := subject{name: nameRunc, peer: true, slow: true}
 	path, err := absolute("runc")
 	if err != nil {
-		return subject{}, err
+		return s, err
+	}
+	dir = filepath.Join(dir, "runc-"+p.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return s, fmt.Errorf("make a bundle: %w", err)
 	}
 	if err := bundle(path, dir, p); err != nil {
-		return subject{}, err
+		return s, err
 	}
 	state := filepath.Join(dir, "state")
 	var next atomic.Int64
-	return subject{name: nameRunc, every: runcEvery, run: func() (time.Duration, error) {
+	s.run = func() (time.Duration, error) {
 		id := "toolcell-bench-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(next.Add(1), 10)
-		return captured(nameRunc, []string{path, "--root", state, "run", "--bundle", dir, id}, p).run()
-	}}, nil
+		return capture(command([]string{path, "--root", state, "run", "--bundle", dir, id}), p)
+	}
+	return s, nil
 }
 
 // bundle writes what `runc spec` proposes, with the host's programs mounted read-only and the program in it.

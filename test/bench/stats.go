@@ -43,13 +43,23 @@ func quantile(sorted []float64, q float64) float64 {
 
 func median(values []float64) float64 { return quantile(present(values), 0.5) }
 
+// So many calls have a 95th and a 99th percentile: with fewer these are the slowest call, or one that there is not.
+const (
+	callsOfP95 = 20
+	callsOfP99 = 100
+)
+
 // newRow sums a series up.
 func newRow(s series) row {
 	sorted := present(s.times)
-	return row{
-		Name: s.name, Calls: len(sorted), Min: quantile(sorted, 0), P10: quantile(sorted, 0.1),
-		P50: quantile(sorted, 0.5), P90: quantile(sorted, 0.9), P99: quantile(sorted, 0.99),
+	r := row{Name: s.name, Calls: len(sorted), Min: quantile(sorted, 0), P10: quantile(sorted, 0.1), P50: quantile(sorted, 0.5)}
+	if len(sorted) >= callsOfP95 {
+		r.P95 = quantile(sorted, 0.95)
 	}
+	if len(sorted) >= callsOfP99 {
+		r.P99 = quantile(sorted, 0.99)
+	}
+	return r
 }
 
 // newRatio compares two series of the same rounds; rounds that lack one of them count for neither.

@@ -46,3 +46,17 @@ func TestInterval(t *testing.T) {
 	assert.Less(t, a.High-a.Low, b.High-b.Low)
 	assert.Equal(t, b, newRatio("", noisy, ref))
 }
+
+// A percentile that so few calls do not have is none.
+func TestRowOfFewCalls(t *testing.T) {
+	few := newRow(series{times: make([]float64, callsOfP95-1)})
+	assert.Zero(t, few.P95)
+	times := make([]float64, callsOfP99)
+	for i := range times {
+		times[i] = float64(i)
+	}
+	many := newRow(series{times: times})
+	assert.InDelta(t, 94.05, many.P95, 1e-9)
+	assert.InDelta(t, 98.01, many.P99, 1e-9)
+	assert.Zero(t, newRow(series{times: times[:callsOfP99-1]}).P99)
+}

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// heapMiB is how much a caller with a large heap holds.
-const heapMiB = 1024
-
 // worker is this program once more, with a heap of its own, making one call whenever it is told to. That way calls of
 // callers with different heaps alternate as calls of one caller do.
 type worker struct {
@@ -106,26 +103,4 @@ func touch(ballast [][]byte) {
 			b[i]++
 		}
 	}
-}
-
-// The suffixes of the names of subjects in the heap's table.
-const (
-	heapSmall = ", small heap"
-	heapLarge = ", 1 GiB heap"
-)
-
-// heapSeries measures calls of a caller with a small and of one with a large heap, in the same rounds.
-func heapSeries(r rounds, bin, waive string) (out []series, err error) {
-	var subjects []subject
-	for heap, mib := range map[string]int{heapSmall: 0, heapLarge: heapMiB} {
-		w, err := startWorker(mib, bin, waive)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, w.close()) }()
-		for _, name := range []string{nameBare, nameNewUser, nameCold} {
-			subjects = append(subjects, w.subject(name, heap))
-		}
-	}
-	return r.measure(subjects)
 }

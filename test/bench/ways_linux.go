@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,27 +17,10 @@ import (
 	"github.com/soulacy/toolcell/sandbox"
 )
 
-// The names of the subjects.
-const (
-	nameBare     = "bare start"
-	nameCaptured = "bare start, output captured"
-	nameCold     = "toolcell, cold"
-	nameArmed    = "toolcell, armed"
-	nameProcess  = "toolcell run (a process)"
-	nameBwrap    = "bwrap"
-	nameUnshare  = "unshare"
-	nameRunc     = "runc run"
-	nameNewUser  = "os/exec with CLONE_NEWUSER"
+var (
+	errOutput   = errors.New("unexpected output")
+	errNotBuilt = errors.New("the backend makes no namespaces ahead of a cold call")
 )
-
-// program is what a subject runs, by absolute path, so that no way spends its time on a search.
-type program struct {
-	argv []string
-	// output is what it must print.
-	output string
-}
-
-var errOutput = errors.New("unexpected output")
 
 // command is os/exec's own start of a process, which is what everything here is compared with.
 func command(argv []string) *exec.Cmd {
@@ -54,21 +38,23 @@ func bare(name string, p program) subject {
 
 // captured starts argv, which ends in the program, and takes both its streams.
 func captured(name string, argv []string, p program) subject {
-	return subject{name: name, run: func() (time.Duration, error) {
-		var stdout, stderr bytes.Buffer
-		begin := time.Now()
-		cmd := command(argv)
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		err := cmd.Run()
-		d := time.Since(begin)
-		if err == nil && stdout.String() != p.output {
-			err = errOutput
-		}
-		if err != nil {
-			err = fmt.Errorf("%w: stdout %q, stderr %q", err, stdout.String(), stderr.String())
-		}
-		return d, err
-	}}
+	return subject{name: name, run: func() (time.Duration, error) { return capture(command(argv), p) }}
+}
+
+// capture runs cmd and takes both its streams.
+func capture(cmd *exec.Cmd, p program) (time.Duration, error) {
+	var stdout, stderr bytes.Buffer
+	begin := time.Now()
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	d := time.Since(begin)
+	if err == nil && stdout.String() != p.output {
+		err = errOutput
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: stdout %q, stderr %q", err, stdout.String(), stderr.String())
+	}
+	return d, err
 }
 
 // newUser starts the program with os/exec in a user namespace, for which Go copies the caller's page tables.
@@ -87,39 +73,58 @@ func cold(b sandbox.Backend, p program) subject {
 	return subject{name: nameCold, run: func() (time.Duration, error) { return call(b, p) }}
 }
 
-// armed makes one call that finds a sandbox standing ready. Its building is not measured, and no other is built meanwhile.
-func armed(b sandbox.Backend, p program) subject {
-	return subject{name: nameArmed, run: func() (time.Duration, error) {
-		ctx, profile := context.Background(), sandbox.ContainerProfile{}
-		a, ok := b.(sandbox.Armer)
-		if !ok {
-			return 0, errors.New("the backend builds nothing ahead")
-		}
-		if err := a.Arm(ctx, profile, sandbox.Arming{Count: 1}); err != nil {
+// armed makes one call that finds a sandbox standing ready. Its building is not in the call's time, and no other is built
+// meanwhile; in a burst, which ahead begins and ends, others are.
+func armed(b *native.Backend, p program) subject {
+	var inBurst atomic.Bool
+	arm := func(n int) error {
+		return b.Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Arming{Count: n})
+	}
+	single := func() (time.Duration, error) {
+		if err := arm(1); err != nil {
 			return 0, err
 		}
 		d, err := call(b, p)
-		return d, errors.Join(err, a.Arm(ctx, profile, sandbox.Arming{}))
-	}}
+		return d, errors.Join(err, arm(0))
+	}
+	return subject{
+		name: nameArmed,
+		run: func() (time.Duration, error) {
+			if inBurst.Load() {
+				return call(b, p)
+			}
+			return single()
+		},
+		ahead: func(n int) error {
+			inBurst.Store(n > 0)
+			return arm(n)
+		},
+	}
 }
 
 func call(b sandbox.Backend, p program) (time.Duration, error) {
 	begin := time.Now()
 	r, err := b.Run(context.Background(), sandbox.ContainerProfile{}, sandbox.Command{Argv: p.argv})
 	d := time.Since(begin)
-	switch {
-	case err != nil:
+	if err != nil {
 		return d, err
-	case r.Status != sandbox.StatusExited || r.ExitCode != 0:
-		return d, fmt.Errorf("status %s, exit code %d, stderr %q", r.Status, r.ExitCode, r.Stderr)
-	case string(r.Stdout) != p.output:
-		return d, fmt.Errorf("%w: stdout %q", errOutput, r.Stdout)
 	}
-	return d, nil
+	return d, check(r, p.output)
+}
+
+// check says whether a program did what it had to.
+func check(r sandbox.Result, output string) error {
+	switch {
+	case r.Status != sandbox.StatusExited || r.ExitCode != 0:
+		return fmt.Errorf("status %s, exit code %d, stderr %q", r.Status, r.ExitCode, r.Stderr)
+	case string(r.Stdout) != output:
+		return fmt.Errorf("%w: stdout %q", errOutput, r.Stdout)
+	}
+	return nil
 }
 
 // openBackend opens the native backend as a program that embeds it would, with the profile prepared.
-func openBackend(bin, waive string) (sandbox.Backend, error) {
+func openBackend(bin, waive string) (*native.Backend, error) {
 	spawner, err := filepath.Abs(filepath.Join(bin, "toolcell-init"))
 	if err != nil {
 		return nil, fmt.Errorf("find the spawner: %w", err)
@@ -129,9 +134,13 @@ func openBackend(bin, waive string) (sandbox.Backend, error) {
 		config.Waivers = append(config.Waivers, sandbox.Waiver{Guarantee: sandbox.Guarantee(g), Reason: "a benchmark"})
 	}
 	ctx := context.Background()
-	b, err := native.Open(ctx, config)
+	opened, err := native.Open(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the native backend: %w", err)
+	}
+	b, ok := opened.(*native.Backend)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("open the native backend: it is a %T", opened), opened.Close())
 	}
 	if err := b.Prepare(ctx, sandbox.ContainerProfile{}); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the profile: %w", err), b.Close())
@@ -139,20 +148,7 @@ func openBackend(bin, waive string) (sandbox.Backend, error) {
 	return b, nil
 }
 
-// bwrapArgv is the peer's command line that the goals are stated against.
-func bwrapArgv(bwrap string, argv []string) []string {
-	flags := []string{bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--die-with-parent"}
-	return append(flags, argv...)
-}
-
-func unshareArgv(unshare string, argv []string) []string {
-	flags := []string{
-		unshare, "--user", "--map-root-user", "--mount", "--uts", "--ipc", "--net", "--cgroup", "--pid", "--fork", "--mount-proc", "--kill-child",
-	}
-	return append(flags, argv...)
-}
-
-// absolute returns where a peer's program is, without links of shims in between.
+// absolute returns where a program is.
 func absolute(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
