@@ -40,7 +40,8 @@ func (*onHost) Run(ctx context.Context, _ sandbox.ContainerProfile, c sandbox.Co
 	}, nil
 }
 
-// The command lines do what they say, with the real managers against an index on this host.
+// The command lines do what they say, with the real managers against an index on this host. What an earlier call left in the
+// workspace, without a network, does not run in one that has one.
 func TestInstallLibraryLocalIndex(t *testing.T) {
 	s := httptest.NewServer(index(t))
 	defer s.Close()
@@ -51,6 +52,8 @@ func TestInstallLibraryLocalIndex(t *testing.T) {
 	b := &onHost{}
 	ts := set(t, b)
 	ts.Chooser = choose(func(tools.Request) (tools.Place, error) { return tools.Place{Backend: b, OnHost: true}, nil })
+	mark := filepath.Join(realTemp(t), "mark")
+	plant(t, ts, mark)
 	for manager, file := range map[string]string{"pip": "tiny.py", "npm": "node_modules/tiny/index.js"} {
 		t.Run(manager, func(t *testing.T) {
 			needs(t, map[string][]string{"pip": {"python3", "-m", "pip"}, "npm": {"npm"}}[manager])
@@ -59,10 +62,28 @@ func TestInstallLibraryLocalIndex(t *testing.T) {
 			require.Equal(t, 0, o.Result.ExitCode, o.Text())
 			assert.Equal(t, "X = 1\n", read(t, filepath.Join(ts.Workspace, manager, file)))
 			assert.Contains(t, o.Text(), "tiny was installed in ")
+			assert.NoFileExists(t, mark)
+			there := map[string][]string{"pip": {"python3", "-m", "pip"}, "npm": {"npm", "install", "--prefix", "npm", "--", "tiny"}}[manager]
+			c, err := b.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{Argv: there, Dir: ts.Workspace})
+			require.NoError(t, err)
+			assert.FileExists(t, mark, "started there, it runs: %s%s", c.Stdout, c.Stderr)
+			require.NoError(t, os.RemoveAll(mark))
 		})
 	}
 	_, err := ts.InstallLibrary(t.Context(), tools.InstallArgs{Manager: "pip", Package: "tiny"})
 	assert.ErrorIs(t, err, sandbox.ErrInvalid, "on the host there is no scratch of one call")
+}
+
+// plant leaves in the workspace what runs, or is obeyed, by a manager that is started there, and makes mark.
+func plant(t *testing.T, ts tools.Tools, mark string) {
+	t.Helper()
+	for file, text := range map[string]string{
+		"pip.py":            fmt.Sprintf("open(%q, 'w')", mark),
+		"npm/package.json":  `{"dependencies":{"evil":"file:../evil"}}`,
+		"evil/package.json": fmt.Sprintf(`{"name":"evil","version":"1.0.0","scripts":{"postinstall":"touch %s"}}`, mark),
+	} {
+		put(t, ts.Workspace, file, text)
+	}
 }
 
 // needs skips, or under TOOLCELL_TEST_REQUIRE=1 fails, where a manager is not installed.

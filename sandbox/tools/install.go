@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -47,12 +49,11 @@ func (t Tools) InstallLibrary(ctx context.Context, a InstallArgs) (Output, error
 	if err != nil {
 		return Output{}, err
 	}
-	dir, err := t.programPath(p, NameInstallLibrary, "", true)
-	if err != nil {
+	if _, err := t.programPath(p, NameInstallLibrary, "", true); err != nil {
 		return Output{}, err
 	}
-	o, err := t.run(ctx, p, job{
-		tool: NameInstallLibrary, argv: m.argv(target, a), dir: dir, env: m.env, streams: a.Streams,
+	o, err := t.install(ctx, p, m.spec(a), job{
+		tool: NameInstallLibrary, argv: append(slices.Clone(m.argv), target), env: m.env, streams: a.Streams,
 		timeout: p.cap(0, InstallTimeout, InstallTimeout), output: MaxInstallOutput,
 	})
 	if err == nil && o.Result.Status == sandbox.StatusExited && o.Result.ExitCode == 0 {
@@ -61,12 +62,65 @@ func (t Tools) InstallLibrary(ctx context.Context, a InstallArgs) (Output, error
 	return o, err
 }
 
+// install runs a manager in a directory of its own: what earlier calls, which had no network, left in the workspace is
+// neither code nor settings of one that has.
+func (t Tools) install(ctx context.Context, p Place, spec string, j job) (o Output, err error) {
+	user, err := sandbox.ParseUser(p.Profile.User)
+	if err != nil {
+		return Output{}, refusedTool(j.tool, err)
+	}
+	s, err := newStage(t.TempDir, "install.sh", npmScript, user)
+	if err != nil {
+		return Output{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(j.tool), Cause: err}
+	}
+	defer func() { err = errors.Join(err, s.remove()) }()
+	script, dir := p.inside(s)
+	if j.argv[0] == shell {
+		j.argv = slices.Insert(j.argv, 1, script)
+	}
+	j.dir, j.argv = dir, append(j.argv, "--", spec)
+	if !p.OnHost {
+		ms := s.mounts(true)
+		ms[1].Exec = true // a package may bring what its installation runs
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), ms...)
+	}
+	return t.run(ctx, p, j)
+}
+
+// shell runs npmScript.
+const shell = "/bin/sh"
+
+// npmScript installs the package $3 in the working directory, which is empty, and puts what came into $1. In $1 npm would
+// take package.json, a lock file and .npmrc for a project's.
+const npmScript = `set -e
+npm install --silent --prefix "$PWD" -- "$3"
+mkdir -p "$1/node_modules"
+cp -RPf node_modules/. "$1/node_modules/"
+`
+
 // manager is a package manager that needs no root.
 type manager struct {
 	name, version *regexp.Regexp
 	env           []string
-	argv          func(target string, a InstallArgs) []string
-	use           string
+	// argv is what comes before the target and the package.
+	argv []string
+	// between stands between a package's name and its version, and use is how what was installed is found.
+	between, use string
+}
+
+// spec is what a manager calls the package.
+func (m manager) spec(a InstallArgs) string {
+	if a.Version == "" {
+		return a.Package
+	}
+	return a.Package + m.between + a.Version
+}
+
+// archive reports whether a manager could take a name for that of a file in its working directory.
+func archive(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{".tgz", ".tar", ".gz", ".bz2", ".tbz", ".xz", ".txz", ".tlz", ".lz", ".lzma", ".zip", ".whl"},
+		func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
 // findManager checks what is asked for. Names are the managers' own; a file, a URL or an option is none of them.
@@ -86,10 +140,10 @@ func findManager(a InstallArgs) (manager, error) {
 	default:
 		return m, sandbox.Invalid(op, "unsupported manager %q (supported: npm, pip)", short(a.Manager))
 	}
-	if !m.name.MatchString(a.Package) {
+	if !m.name.MatchString(a.Package) || archive(a.Package) {
 		return m, sandbox.Invalid(op, "%q is no name of a package", short(a.Package))
 	}
-	if a.Version != "" && !m.version.MatchString(a.Version) {
+	if a.Version != "" && (!m.version.MatchString(a.Version) || archive(a.Version)) {
 		return m, sandbox.Invalid(op, "%q is no version", short(a.Version))
 	}
 	return m, nil
@@ -100,14 +154,9 @@ func pip() manager {
 		name:    regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._, -]*\])?$`),
 		version: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.!+_-]*$`),
 		env:     []string{"PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"},
-		use:     "PYTHONPATH=%s",
-		argv: func(target string, a InstallArgs) []string {
-			spec := a.Package
-			if a.Version != "" {
-				spec += "==" + a.Version
-			}
-			return []string{"python3", "-m", "pip", "install", "--quiet", "--target", target, "--", spec}
-		},
+		between: "==", use: "PYTHONPATH=%s",
+		// Isolated (-I), Python looks for pip where it is installed alone.
+		argv: []string{"python3", "-I", "-m", "pip", "install", "--quiet", "--target"},
 	}
 }
 
@@ -116,14 +165,8 @@ func npm() manager {
 		name:    regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$`),
 		version: regexp.MustCompile(`^[A-Za-z0-9^~=<>*][A-Za-z0-9.^~+=<>* -]*$`),
 		env:     []string{"npm_config_cache=/tmp/npm", "npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false"},
-		use:     "NODE_PATH=%s/node_modules",
-		argv: func(target string, a InstallArgs) []string {
-			spec := a.Package
-			if a.Version != "" {
-				spec += "@" + a.Version
-			}
-			return []string{"npm", "install", "--silent", "--prefix", target, "--", spec}
-		},
+		between: "@", use: "NODE_PATH=%s/node_modules",
+		argv: []string{shell},
 	}
 }
 

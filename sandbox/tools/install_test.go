@@ -27,8 +27,8 @@ func TestInstallLibrary(t *testing.T) {
 	b := &fake.Backend{Handler: func(fake.Call) fake.Reply { return fake.Exit(0, "", "") }}
 	ts := granted(t, b)
 	require.NoError(t, os.Mkdir(filepath.Join(ts.Workspace, "libs"), 0o700))
-	pip := []string{"python3", "-m", "pip", "install", "--quiet", "--target"}
-	npm := []string{"npm", "install", "--silent", "--prefix"}
+	pip := []string{"python3", "-I", "-m", "pip", "install", "--quiet", "--target"}
+	npm := []string{"/bin/sh", "/code/install.sh"}
 	for _, c := range []struct {
 		args tools.InstallArgs
 		argv []string
@@ -50,8 +50,10 @@ func TestInstallLibrary(t *testing.T) {
 		call := calls[len(calls)-1]
 		assert.Equal(t, c.argv, call.Command.Argv)
 		assert.Equal(t, "packages", call.Profile.Network)
+		assert.Equal(t, "/output", call.Command.Dir, "not where earlier calls wrote")
 		assert.Equal(t, 5*time.Minute, call.Command.Timeout)
 	}
+	assert.Empty(t, names(t, ts.TempDir), "nothing is left")
 }
 
 func TestInstallLibraryFails(t *testing.T) {
@@ -79,6 +81,11 @@ func TestInstallLibraryRefuses(t *testing.T) {
 		{tools.InstallArgs{Manager: "pip", Package: "/workspace/x"}, sandbox.ErrInvalid},
 		{tools.InstallArgs{Manager: "pip", Package: "git+https://x/y"}, sandbox.ErrInvalid},
 		{tools.InstallArgs{Manager: "pip", Package: "x\n"}, sandbox.ErrInvalid},
+		{tools.InstallArgs{Manager: "pip", Package: "x.tar.gz"}, sandbox.ErrInvalid},
+		{tools.InstallArgs{Manager: "pip", Package: "x-1-py3-none-any.WHL"}, sandbox.ErrInvalid},
+		{tools.InstallArgs{Manager: "npm", Package: "x.tgz"}, sandbox.ErrInvalid},
+		{tools.InstallArgs{Manager: "npm", Package: "x", Version: "x.tgz"}, sandbox.ErrInvalid},
+		{tools.InstallArgs{Manager: "npm", Package: "x", Version: "1 x.TAR"}, sandbox.ErrInvalid},
 		{tools.InstallArgs{Manager: "pip", Package: "x", Version: "1 ; python_version"}, sandbox.ErrInvalid},
 		{tools.InstallArgs{Manager: "npm", Package: "../x"}, sandbox.ErrInvalid},
 		{tools.InstallArgs{Manager: "npm", Package: "user/repo"}, sandbox.ErrInvalid},

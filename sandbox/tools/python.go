@@ -208,7 +208,7 @@ func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (r
 // show puts a source where the program finds it, and only this call's program what is no file. It returns the source as the
 // program sees it, and what takes it away again.
 func (t Tools) show(p *Place, s source) (source, func() error, error) {
-	ms, remove, target := []sandbox.Mount{{Source: s.dir, Target: ToolTarget, Exec: true}}, func() error { return nil }, ToolTarget
+	ms, remove, target := s.mounts(), func() error { return nil }, ToolTarget
 	if s.dir == "" {
 		user, err := sandbox.ParseUser(p.Profile.User)
 		if err != nil {

@@ -94,6 +94,24 @@ func readable(asked, dir, name string) error {
 	}
 }
 
+// mounts are what the program sees of a source on this host: its directory. Where the program of a root caller is another
+// user, what of the file's path is not for everybody to read would be a riddle of Python's. Mounted by itself, too, it is a
+// refusal of the backend's that says what to do, and nothing new where the backend maps its owner.
+func (s source) mounts() []sandbox.Mount {
+	ms := []sandbox.Mount{{Source: s.dir, Target: ToolTarget, Exec: true}}
+	file := filepath.Join(s.dir, s.file)
+	if real, err := filepath.EvalSymlinks(file); os.Geteuid() != 0 || err != nil || real != file {
+		return ms // a mount's source may not be reached by a link
+	}
+	for name := file; name != s.dir; name = filepath.Dir(name) {
+		info, err := os.Stat(name)
+		if err == nil && (info.Mode()&0o4 == 0 || info.IsDir() && info.Mode()&0o1 == 0) {
+			ms = append(ms, sandbox.Mount{Source: name, Target: path.Join(codeTarget, strconv.Itoa(len(ms))), Exec: true})
+		}
+	}
+	return ms
+}
+
 func outsideToolDirs(file string, cause error) error {
 	return &sandbox.Error{
 		Kind: sandbox.KindRefused, Op: "python_file " + quoted(file), Cause: cause,

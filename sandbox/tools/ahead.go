@@ -1,0 +1,295 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soulacy/toolcell/sandbox"
+)
+
+const (
+	// maxSorts is of how many sorts of call something stands ready; the one used the longest time ago makes room.
+	maxSorts = 16
+	// aheadTimeout bounds what is made ready at a time, and aheadPause is how long nothing is after a failure.
+	aheadTimeout = 20 * time.Second
+	aheadPause   = 5 * time.Second
+)
+
+// Ahead has sandboxes stand ready for the calls that are likely to come, with the interpreter started inside where a tool
+// has one: of each sort of call that was made or prepared, as many as [NewAhead] was told. Each is used by one call and
+// replaced in the background; what is not used for a minute is given up until the next call of its sort. A call for which
+// nothing stands ready is made as it would be without. A nil Ahead keeps nothing.
+//
+// Backends that are no [sandbox.Armer], and calls on the host, are left alone.
+type Ahead struct {
+	count  int
+	making context.Context // ends when Ahead is closed
+	stop   context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	sorts  []*sort
+	work   sync.WaitGroup
+}
+
+// sort is what calls have in common that the same sandbox can make.
+type sort struct {
+	backend sandbox.Backend
+	// profile is what they run under, but for the directories of a single call.
+	profile sandbox.ContainerProfile
+	// arming says how they are started.
+	arming sandbox.Arming
+	// file is how the file of their code is called; "" says that they have no directories of their own. output says that
+	// they have one for what they leave. temp is where these are.
+	file   string
+	output bool
+	temp   string
+
+	stages  []*stage // those whose sandboxes stand ready
+	wanted  bool     // what has no directories was asked for
+	making  bool
+	used    time.Time
+	pause   time.Time
+	refused error
+}
+
+// NewAhead returns an Ahead that keeps count sandboxes ready for each sort of call, and nil when count is not positive.
+func NewAhead(count int) *Ahead {
+	if count <= 0 {
+		return nil
+	}
+	a := &Ahead{count: count}
+	a.making, a.stop = context.WithCancel(context.Background())
+	return a
+}
+
+// Close gives up what stands ready and waits until it is gone. It is called before the backends are closed.
+func (a *Ahead) Close() error {
+	if a == nil {
+		return nil
+	}
+	a.stop()
+	a.mu.Lock()
+	a.closed = true
+	list := a.sorts
+	a.sorts = nil
+	a.mu.Unlock()
+	a.work.Wait()
+	var errs []error
+	for _, s := range list {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}
+
+// sortOf is the sort of a call: its command, and the file of its code. like holds of the command's environment what the
+// tool itself sets.
+func (t Tools) sortOf(p Place, like sandbox.Command, i sandbox.Interpreter, file string, output bool) *sort {
+	if t.Ahead == nil || p.OnHost {
+		return nil
+	}
+	if _, ok := p.Backend.(sandbox.Armer); !ok {
+		return nil
+	}
+	if like.Stdin != nil {
+		like.Stdin = strings.NewReader("") // what counts is that there is one
+	}
+	like = sandbox.Command{Argv: like.Argv, Dir: like.Dir, Env: like.Env, Stdin: like.Stdin}
+	p.Profile.Limits.Wall, p.Profile.Limits.OutputKB = 0, 0 // each call's own
+	return &sort{
+		backend: p.Backend, profile: p.Profile, arming: sandbox.Arming{Count: 1, Once: true, Like: like, Interpreter: i},
+		file: file, output: output, temp: t.TempDir,
+	}
+}
+
+// like reports whether two sorts are the same. What is cheap to compare comes first.
+func (s *sort) like(o *sort) bool {
+	x, y := s.arming.Like, o.arming.Like
+	return s.backend == o.backend && s.file == o.file && s.output == o.output && s.temp == o.temp &&
+		s.arming.Interpreter == o.arming.Interpreter && x.Dir == y.Dir && (x.Stdin == nil) == (y.Stdin == nil) &&
+		slices.Equal(x.Argv, y.Argv) && slices.Equal(x.Env, y.Env) &&
+		slices.Equal(s.profile.Binds, o.profile.Binds) && reflect.DeepEqual(s.profile, o.profile)
+}
+
+// find returns the sort that is like another, or nil. The lock is held.
+func (a *Ahead) find(s *sort) *sort {
+	i := slices.IndexFunc(a.sorts, s.like)
+	if i < 0 {
+		return nil
+	}
+	return a.sorts[i]
+}
+
+// stage returns the directories of a call: ready ones, whose sandbox waits, or new ones.
+func (a *Ahead) stage(s *sort, temp, file, code string, user sandbox.UserSpec) (*stage, error) {
+	if st := a.take(s); st != nil {
+		if err := st.write(code); err != nil {
+			return nil, errors.Join(err, st.leave())
+		}
+		return st, nil
+	}
+	return newStage(temp, file, code, user)
+}
+
+func (a *Ahead) take(s *sort) *stage {
+	if a == nil || s == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	have := a.find(s)
+	if have == nil || len(have.stages) == 0 {
+		return nil
+	}
+	st := have.stages[0]
+	have.stages = have.stages[1:]
+	return st
+}
+
+// used has sandboxes made ready for the next calls of a sort.
+func (a *Ahead) used(s *sort) {
+	if a == nil || s == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return
+	}
+	have := a.find(s)
+	if have == nil {
+		have = s
+		a.makeRoom()
+		a.sorts = append(a.sorts, s)
+	}
+	have.used = time.Now()
+	if have.making || have.wanted || len(have.stages) >= a.count || time.Now().Before(have.pause) {
+		return
+	}
+	have.making = true
+	a.work.Go(func() {
+		err := a.fill(have)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		have.making = false
+		if err != nil {
+			have.pause = time.Now().Add(aheadPause)
+		}
+	})
+}
+
+// makeRoom gives up the sort that was used the longest time ago, when there are too many. The lock is held.
+func (a *Ahead) makeRoom() {
+	if len(a.sorts) < maxSorts {
+		return
+	}
+	oldest := slices.MinFunc(a.sorts, func(x, y *sort) int { return x.used.Compare(y.used) })
+	a.sorts = slices.DeleteFunc(a.sorts, func(s *sort) bool { return s == oldest })
+	a.work.Go(func() { _ = oldest.close() }) // what is left is in the directory for temporary files
+}
+
+// fill makes what a sort lacks.
+func (a *Ahead) fill(s *sort) error {
+	ctx, cancel := context.WithTimeout(a.making, aheadTimeout)
+	defer cancel()
+	if s.file == "" {
+		err := s.arm(ctx, s.profile, a.count, false)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		s.wanted = err == nil // the backend replaces what is used
+		return err
+	}
+	for a.lacks(s) {
+		st, err := s.newStage(ctx)
+		if err != nil {
+			return err
+		}
+		if !a.put(s, st) {
+			return errors.Join(st.leave(), st.remove())
+		}
+	}
+	return nil
+}
+
+// lacks reports whether a sort is to get more.
+func (a *Ahead) lacks(s *sort) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Contains(a.sorts, s) && len(s.stages) < a.count
+}
+
+// put adds what is ready to its sort, unless that was given up meanwhile.
+func (a *Ahead) put(s *sort, st *stage) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Contains(a.sorts, s) {
+		return false
+	}
+	s.stages = append(s.stages, st)
+	return true
+}
+
+// newStage makes directories for a call, and a sandbox that shows them.
+func (s *sort) newStage(ctx context.Context) (*stage, error) {
+	user, err := sandbox.ParseUser(s.profile.User)
+	if err != nil {
+		return nil, err
+	}
+	st, err := newStage(s.temp, s.file, "", user)
+	if err != nil {
+		return nil, err
+	}
+	p := s.profile
+	p.Binds = append(slices.Clone(p.Binds), st.mounts(s.output)...)
+	if err := s.arm(ctx, p, 1, true); err != nil {
+		return nil, errors.Join(err, st.remove())
+	}
+	// A call that differs in what is settled by now leaves the sandbox where it is.
+	st.leave = func() error { return disarm(s.backend, p) }
+	return st, nil
+}
+
+// arm has sandboxes stand ready. An interpreter that cannot wait is left out from then on.
+func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, once bool) error {
+	armer, ok := s.backend.(sandbox.Armer)
+	if !ok {
+		return nil
+	}
+	arming := s.arming
+	arming.Count, arming.Once = count, once
+	if s.refused == nil {
+		s.refused = armer.Arm(ctx, p, arming)
+		if s.refused == nil || arming.Interpreter == sandbox.InterpreterNone {
+			err := s.refused
+			s.refused = nil
+			return err
+		}
+	}
+	arming.Interpreter = sandbox.InterpreterNone
+	return armer.Arm(ctx, p, arming)
+}
+
+func disarm(b sandbox.Backend, p sandbox.ContainerProfile) error {
+	armer, ok := b.(sandbox.Armer)
+	if !ok {
+		return nil
+	}
+	return armer.Arm(context.Background(), p, sandbox.Arming{})
+}
+
+// close gives up everything of a sort.
+func (s *sort) close() error {
+	if s.file == "" {
+		return disarm(s.backend, s.profile)
+	}
+	var errs []error
+	for _, st := range s.stages {
+		errs = append(errs, st.leave(), st.remove())
+	}
+	return errors.Join(errs...)
+}
