@@ -1,0 +1,3 @@
+// ends: SIGABRT
+console.log('before')
+process.abort()

@@ -1,0 +1,3 @@
+console.log('esm runs', import.meta.url)
+export let x = 1
+export default class C {}

@@ -1,0 +1,4 @@
+// ends: SIGINT
+console.log('before')
+process.kill(process.pid, 'SIGINT')
+setTimeout(() => {}, 30000)

@@ -1,0 +1,3 @@
+const b = require('./b.cjs')
+exports.seen = { ...require('./main.cjs') }
+exports.b = b

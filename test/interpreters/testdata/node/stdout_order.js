@@ -1,0 +1,10 @@
+// Both streams and the descriptors below keep their order when they are pipes.
+const fs = require('fs')
+process.stdout.write('a')
+fs.writeSync(1, 'b')
+process.stdout.write('c\n', () => console.log('written'))
+console.log(process.stdout.writableLength, process.stdout.writableNeedDrain)
+console.log('x'.repeat(20000).length)
+process.stdout.write('y'.repeat(20000) + '\n')
+fs.writeSync(1, 'after\n')
+process.exit(0)

@@ -1,0 +1,2 @@
+// ends: exit 1
+throw null

@@ -1,0 +1,5 @@
+# ends: SIGABRT
+import os, sys
+print("before")
+sys.stdout.flush()
+os.abort()

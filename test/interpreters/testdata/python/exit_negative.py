@@ -1,0 +1,4 @@
+# ends: exit 255
+import sys
+print("negative")
+sys.exit(-1)

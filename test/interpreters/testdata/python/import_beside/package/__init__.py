@@ -1,0 +1,3 @@
+print("package", __path__, __package__)
+__all__ = ["Y"]
+Y = 2

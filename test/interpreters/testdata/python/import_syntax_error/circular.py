@@ -1,0 +1,2 @@
+from circular import x
+x = 1

@@ -1,0 +1,2 @@
+class Random: pass
+def choice(x): return "chosen by nobody"

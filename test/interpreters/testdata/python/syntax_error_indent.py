@@ -1,0 +1,4 @@
+# ends: exit 1
+print("never")
+if True:
+print("no indent")

@@ -1,0 +1,3 @@
+# ends: exit 1
+print("never")
+x = "not closed

@@ -1,0 +1,2 @@
+import tempfile
+print(tempfile.gettempdir())
