@@ -50,12 +50,12 @@ type sort struct {
 	output bool
 	temp   string
 
-	stages  []*stage // those whose sandboxes stand ready
-	wanted  bool     // what has no directories was asked for
-	making  bool
-	used    time.Time
-	pause   time.Time
-	refused error
+	stages []*stage // those whose sandboxes stand ready
+	wanted bool     // what has no directories was asked for
+	making bool
+	plain  bool // the interpreter cannot wait
+	used   time.Time
+	pause  time.Time
 }
 
 // NewAhead returns an Ahead that keeps count sandboxes ready for each sort of call, and nil when count is not positive.
@@ -109,11 +109,20 @@ func (t Tools) sortOf(p Place, like sandbox.Command, i sandbox.Interpreter, file
 
 // like reports whether two sorts are the same. What is cheap to compare comes first.
 func (s *sort) like(o *sort) bool {
-	x, y := s.arming.Like, o.arming.Like
 	return s.backend == o.backend && s.file == o.file && s.output == o.output && s.temp == o.temp &&
-		s.arming.Interpreter == o.arming.Interpreter && x.Dir == y.Dir && (x.Stdin == nil) == (y.Stdin == nil) &&
-		slices.Equal(x.Argv, y.Argv) && slices.Equal(x.Env, y.Env) &&
+		s.arming.Interpreter == o.arming.Interpreter && s.startsLike(o) &&
 		slices.Equal(s.profile.Binds, o.profile.Binds) && reflect.DeepEqual(s.profile, o.profile)
+}
+
+// startsLike reports whether two sorts start alike. Without a directory of their own, and without an interpreter, the
+// backend learns by itself how they differ.
+func (s *sort) startsLike(o *sort) bool {
+	x, y := s.arming.Like, o.arming.Like
+	if s.file == "" && s.arming.Interpreter == sandbox.InterpreterNone {
+		return true
+	}
+	return x.Dir == y.Dir && (x.Stdin == nil) == (y.Stdin == nil) &&
+		(s.arming.Interpreter == sandbox.InterpreterNone || slices.Equal(x.Argv, y.Argv) && slices.Equal(x.Env, y.Env))
 }
 
 // find returns the sort that is like another, or nil. The lock is held.
@@ -190,7 +199,12 @@ func (a *Ahead) makeRoom() {
 	}
 	oldest := slices.MinFunc(a.sorts, func(x, y *sort) int { return x.used.Compare(y.used) })
 	a.sorts = slices.DeleteFunc(a.sorts, func(s *sort) bool { return s == oldest })
-	a.work.Go(func() { _ = oldest.close() }) // what is left is in the directory for temporary files
+	a.work.Go(func() { _ = oldest.close() }) // what cannot be removed stays in the directory for temporary files
+	for _, s := range a.sorts {
+		if s.file == "" && s.backend == oldest.backend && reflect.DeepEqual(s.profile, oldest.profile) {
+			s.wanted = false // it was given up with the other, and is asked for again
+		}
+	}
 }
 
 // fill makes what a sort lacks.
@@ -262,16 +276,15 @@ func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, o
 	}
 	arming := s.arming
 	arming.Count, arming.Once = count, once
-	if s.refused == nil {
-		s.refused = armer.Arm(ctx, p, arming)
-		if s.refused == nil || arming.Interpreter == sandbox.InterpreterNone {
-			err := s.refused
-			s.refused = nil
-			return err
-		}
+	if s.plain {
+		arming.Interpreter = sandbox.InterpreterNone
 	}
-	arming.Interpreter = sandbox.InterpreterNone
-	return armer.Arm(ctx, p, arming)
+	err := armer.Arm(ctx, p, arming)
+	if arming.Interpreter == sandbox.InterpreterNone || ctx.Err() != nil || !errors.Is(err, sandbox.ErrInvalid) {
+		return err
+	}
+	s.plain = true
+	return s.arm(ctx, p, count, once)
 }
 
 func disarm(b sandbox.Backend, p sandbox.ContainerProfile) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,9 +77,21 @@ func (t Tools) RunCode(ctx context.Context, a CodeArgs) (CodeResult, error) {
 	if err != nil {
 		return CodeResult{}, err
 	}
-	p.Profile.PIDs = min(cmp.Or(p.Profile.PIDs, sandbox.DefaultPIDs), MaxCodePIDs)
+	p = p.forCode()
 	p.Profile.Limits.Wall = p.cap(a.Timeout, DefaultCodeTimeout, MaxCodeTimeout)
 	return t.runStaged(ctx, p, l, a)
+}
+
+// forCode is the place of run_code's programs.
+func (p Place) forCode() Place {
+	p.Profile.PIDs = min(cmp.Or(p.Profile.PIDs, sandbox.DefaultPIDs), MaxCodePIDs)
+	return p
+}
+
+// codeSort is the sort of run_code's calls in a language.
+func (t Tools) codeSort(p Place, l language, stdin io.Reader) *sort {
+	like := sandbox.Command{Argv: append(l.argv, codeTarget+"/"+l.file), Dir: p.codeDir(outputTarget), Env: l.env, Stdin: stdin}
+	return t.sortOf(p, like, l.interpreter, l.file, true)
 }
 
 // runStaged runs the code between the making and the removal of its directories.
@@ -87,18 +100,22 @@ func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (
 	if err != nil {
 		return CodeResult{}, err
 	}
-	s, err := newStage(t.TempDir, l.file, a.Code, user)
+	alike := t.codeSort(p, l, a.Stdin)
+	s, err := t.Ahead.stage(alike, t.TempDir, l.file, a.Code, user)
 	if err != nil {
 		return CodeResult{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameRunCode), Cause: err}
 	}
-	defer func() { err = errors.Join(err, s.remove()) }()
+	defer func() {
+		err = errors.Join(err, s.end())
+		t.Ahead.used(alike)
+	}()
 	code, output := p.inside(s)
 	c := sandbox.Command{
 		Argv: append(l.argv, code), Dir: p.codeDir(output), Timeout: p.Profile.Limits.Wall, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,
-		Env: append(append(l.env, "OUTPUT_DIR="+output), a.Env...),
+		Env: slices.Concat(l.env, []string{"OUTPUT_DIR=" + output}, a.Env),
 	}
 	if !p.OnHost {
-		p.Profile.Binds = append(p.Profile.Binds[:len(p.Profile.Binds):len(p.Profile.Binds)], s.mounts(true)...)
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(true)...)
 	}
 	ctx, stop := watched(ctx, s.outputDir(), t.Artifacts)
 	res, err := p.Backend.Run(ctx, p.Profile, c)
@@ -153,32 +170,4 @@ func missingProgram(program string, err error) error {
 		Kind: sandbox.KindInvalid, Op: "interpreter " + program, Cause: err,
 		Fix: "use another language, or let the operator choose an image that has " + program,
 	}
-}
-
-// Prepare does ahead what calls must not spend their time on: it prepares the images of run_code's languages, of the
-// builtins and of agents' own tools, each once. Tools that the Chooser refuses are left out; everything else that fails is in the error.
-func (t Tools) Prepare(ctx context.Context) error {
-	requests := []Request{{Tool: NameShellExec}, {Tool: NamePythonFile}}
-	for _, l := range Languages() {
-		requests = append(requests, Request{Tool: NameRunCode, Language: l})
-	}
-	type image struct{ backend, name string }
-	seen := map[image]bool{}
-	var errs []error
-	for _, r := range requests {
-		p, err := t.enter(ctx, r)
-		if errors.Is(err, sandbox.ErrRefused) {
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		key := image{p.Backend.Name(), p.Profile.Image}
-		if !seen[key] {
-			seen[key] = true
-			errs = append(errs, p.Backend.Prepare(ctx, p.Profile))
-		}
-	}
-	return errors.Join(errs...)
 }

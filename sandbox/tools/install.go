@@ -84,7 +84,7 @@ func (t Tools) install(ctx context.Context, p Place, spec string, j job) (o Outp
 		ms[1].Exec = true // a package may bring what its installation runs
 		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), ms...)
 	}
-	return t.run(ctx, p, j)
+	return t.run(ctx, t.withWorkspace(p), j)
 }
 
 // shell runs npmScript.

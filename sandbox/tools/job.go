@@ -26,16 +26,19 @@ type job struct {
 	streams Streams
 }
 
+func (j job) command() sandbox.Command {
+	return sandbox.Command{
+		Argv: j.argv, Dir: j.dir, Env: j.env, Timeout: j.timeout,
+		Stdin: j.streams.Stdin, Stdout: j.streams.Stdout, Stderr: j.streams.Stderr,
+	}
+}
+
 // run runs the job and cuts its output.
 func (t Tools) run(ctx context.Context, p Place, j job) (Output, error) {
-	p = t.withWorkspace(p)
 	p.Profile.Limits.Wall = j.timeout
 	// One byte more than is shown tells whether there was more; KiB are the unit, so the rest is cut below.
 	p.Profile.Limits.OutputKB = min(cmp.Or(p.Profile.Limits.OutputKB, sandbox.DefaultOutputKB), j.output>>10+1)
-	res, err := p.Backend.Run(ctx, p.Profile, sandbox.Command{
-		Argv: j.argv, Dir: j.dir, Env: j.env, Timeout: j.timeout,
-		Stdin: j.streams.Stdin, Stdout: j.streams.Stdout, Stderr: j.streams.Stderr,
-	})
+	res, err := p.Backend.Run(ctx, p.Profile, j.command())
 	if err != nil {
 		return Output{}, refusedTool(j.tool, missingProgram(j.argv[0], err))
 	}
@@ -44,23 +47,41 @@ func (t Tools) run(ctx context.Context, p Place, j job) (Output, error) {
 	return Output{Result: res, Timeout: j.timeout}, nil
 }
 
+// runProgram runs a program of the image or the workspace.
+func (t Tools) runProgram(ctx context.Context, p Place, j job) (Output, error) {
+	p = t.withWorkspace(p)
+	defer t.Ahead.used(t.sortOf(p, j.command(), sandbox.InterpreterNone, "", false))
+	return t.run(ctx, p, j)
+}
+
 // runCode runs code that is no file of the workspace.
 func (t Tools) runCode(ctx context.Context, p Place, l language, code string, j job) (o Output, err error) {
 	user, err := sandbox.ParseUser(p.Profile.User)
 	if err != nil {
 		return Output{}, refusedTool(j.tool, err)
 	}
-	s, err := newStage(t.TempDir, l.file, code, user)
+	p = t.withWorkspace(p)
+	alike := t.jobSort(p, l, j)
+	s, err := t.Ahead.stage(alike, t.TempDir, l.file, code, user)
 	if err != nil {
 		return Output{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(j.tool), Cause: err}
 	}
-	defer func() { err = errors.Join(err, s.remove()) }()
+	defer func() {
+		err = errors.Join(err, s.end())
+		t.Ahead.used(alike)
+	}()
 	file, _ := p.inside(s)
 	j.argv = append(l.argv, file)
 	if !p.OnHost {
 		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(false)...)
 	}
 	return t.run(ctx, p, j)
+}
+
+// jobSort is the sort of the jobs that run code which is no file.
+func (t Tools) jobSort(p Place, l language, j job) *sort {
+	j.argv = append(l.argv, codeTarget+"/"+l.file)
+	return t.sortOf(p, j.command(), l.interpreter, l.file, false)
 }
 
 // withWorkspace shows the workspace at its target, unless the place does so already.

@@ -15,15 +15,17 @@ type language struct {
 	file string
 	argv []string
 	env  []string
+	// interpreter is what can be started ahead of the code; see [Ahead].
+	interpreter sandbox.Interpreter
 }
 
 // languages returns run_code's languages, sorted by name.
 func languages() []language {
 	return []language{
 		{name: "bash", aliases: []string{"sh", "bash", "shell"}, file: "main.sh", argv: []string{"bash"}},
-		{name: "node", aliases: []string{"js", "javascript", "node"}, file: "main.js", argv: []string{"node"}},
+		{name: "node", aliases: []string{"js", "javascript", "node"}, file: "main.js", argv: []string{"node"}, interpreter: sandbox.InterpreterNode},
 		{
-			name: "python", aliases: []string{"py", "python", "python3"}, file: "main.py", argv: []string{"python3"},
+			name: "python", aliases: []string{"py", "python", "python3"}, file: "main.py", argv: []string{"python3"}, interpreter: sandbox.InterpreterPython,
 			// Output that is not read from a terminal is otherwise kept back, and lost when the program is killed.
 			env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PYTHONIOENCODING=utf-8"},
 		},

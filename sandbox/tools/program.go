@@ -139,7 +139,7 @@ func (t Tools) ShellExec(ctx context.Context, a ShellArgs) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	return t.run(ctx, p, job{
+	return t.runProgram(ctx, p, job{
 		tool: NameShellExec, argv: []string{"/bin/sh", "-c", a.Command}, dir: dir, streams: a.Streams,
 		timeout: p.cap(a.Timeout, DefaultShellTimeout, MaxShellTimeout), output: MaxOutput,
 	})
@@ -176,7 +176,7 @@ func (t Tools) RunScript(ctx context.Context, a ScriptArgs) (Output, error) {
 	if p.OnHost {
 		dir = filepath.Dir(script)
 	}
-	return t.run(ctx, p, job{
+	return t.runProgram(ctx, p, job{
 		tool: NameRunScript, argv: append([]string{interpreter(script), script}, a.Args...), dir: dir, streams: a.Streams,
 		timeout: p.cap(0, ScriptTimeout, ScriptTimeout), output: MaxOutput,
 	})
@@ -194,16 +194,21 @@ func (t Tools) PythonEval(ctx context.Context, a EvalArgs) (o Output, err error)
 	if err != nil {
 		return Output{}, err
 	}
-	dir, err := t.programPath(p, NamePythonEval, "", true)
+	l, j, err := t.evalJob(p, a.Streams)
 	if err != nil {
 		return Output{}, err
-	}
-	l, err := findLanguage("python")
-	if err != nil {
-		return Output{}, err
-	}
-	j := job{
-		tool: NamePythonEval, dir: dir, streams: a.Streams, timeout: p.cap(0, EvalTimeout, EvalTimeout), output: MaxOutput, env: l.env,
 	}
 	return t.runCode(ctx, p, l, a.Code, j)
+}
+
+// evalJob is a run of python_eval, but for its code.
+func (t Tools) evalJob(p Place, streams Streams) (language, job, error) {
+	dir, err := t.programPath(p, NamePythonEval, "", true)
+	if err != nil {
+		return language{}, job{}, err
+	}
+	l, err := findLanguage("python")
+	return l, job{
+		tool: NamePythonEval, dir: dir, streams: streams, timeout: p.cap(0, EvalTimeout, EvalTimeout), output: MaxOutput, env: l.env,
+	}, err
 }

@@ -186,17 +186,18 @@ func (t Tools) runPython(ctx context.Context, r pythonRun, find func() (source, 
 
 // runSource runs what was found, under the place's profile.
 func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (result PythonResult, err error) {
-	shown, remove, err := t.show(&p, s)
+	python, taps := p.python(), r.taps()
+	c := sandbox.Command{
+		Env: t.pythonEnv(p), Timeout: p.Profile.Limits.Wall,
+		Stdin: strings.NewReader(cmp.Or(strings.TrimSpace(string(r.call.Arguments)), "{}")), Stdout: taps.stdout, Stderr: taps.stderr,
+	}
+	start := func(s source) []string { return append([]string{python}, r.argv(p, s)...) }
+	end, err := t.show(&p, &c, s, start)
 	if err != nil {
 		return PythonResult{}, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
-	python := p.python()
-	taps := r.taps()
-	res, err := p.Backend.Run(ctx, p.Profile, sandbox.Command{
-		Argv: append([]string{python}, r.argv(p, shown)...), Env: t.pythonEnv(p), Timeout: p.Profile.Limits.Wall,
-		Stdin: strings.NewReader(cmp.Or(strings.TrimSpace(string(r.call.Arguments)), "{}")), Stdout: taps.stdout, Stderr: taps.stderr,
-	})
+	defer func() { err = errors.Join(err, end()) }()
+	res, err := p.Backend.Run(ctx, p.Profile, c)
 	taps.flush()
 	if err != nil {
 		return PythonResult{}, missingProgram(python, err)
@@ -205,26 +206,45 @@ func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (r
 	return r.result(p, res), nil
 }
 
-// show puts a source where the program finds it, and only this call's program what is no file. It returns the source as the
-// program sees it, and what takes it away again.
-func (t Tools) show(p *Place, s source) (source, func() error, error) {
-	ms, remove, target := s.mounts(), func() error { return nil }, ToolTarget
+// show puts a source where the program finds it, and only this call's program what is no file; start says how the program
+// is started then. It returns what takes it away again.
+func (t Tools) show(p *Place, c *sandbox.Command, s source, start func(source) []string) (func() error, error) {
 	if s.dir == "" {
-		user, err := sandbox.ParseUser(p.Profile.User)
-		if err != nil {
-			return source{}, nil, err
-		}
-		st, err := newStage(t.TempDir, "main.py", s.code, user)
-		if err != nil {
-			return source{}, nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
-		}
-		s = source{dir: st.codeDir(), file: st.code}
-		ms, remove, target = st.mounts(false), st.remove, codeTarget
+		return t.showCode(p, c, s, start)
 	}
 	if !p.OnHost {
-		p.Profile.Binds, s.dir = append(slices.Clone(p.Profile.Binds), ms...), target
+		p.Profile.Binds, s.dir = append(slices.Clone(p.Profile.Binds), s.mounts()...), ToolTarget
 	}
-	return s, remove, nil
+	c.Argv = start(s)
+	alike := t.sortOf(*p, *c, sandbox.InterpreterPython, "", false)
+	return func() error {
+		t.Ahead.used(alike)
+		return nil
+	}, nil
+}
+
+// showCode is show for what is no file.
+func (t Tools) showCode(p *Place, c *sandbox.Command, s source, start func(source) []string) (func() error, error) {
+	user, err := sandbox.ParseUser(p.Profile.User)
+	if err != nil {
+		return nil, err
+	}
+	const file = "main.py"
+	c.Argv = start(source{dir: codeTarget, file: file})
+	alike := t.sortOf(*p, *c, sandbox.InterpreterPython, file, false)
+	st, err := t.Ahead.stage(alike, t.TempDir, file, s.code, user)
+	if err != nil {
+		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
+	}
+	if p.OnHost {
+		c.Argv = start(source{dir: st.codeDir(), file: file})
+	} else {
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), st.mounts(false)...)
+	}
+	return func() error {
+		defer t.Ahead.used(alike)
+		return st.end()
+	}, nil
 }
 
 // python is the interpreter: on the host the operator's; in a sandbox the image's, in place of which the operator's own

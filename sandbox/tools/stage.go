@@ -25,6 +25,8 @@ const insideID = 65532
 type stage struct {
 	dir  string
 	code string
+	// leave gives up the sandbox that waits for the call, should the call not have taken it; see [Ahead].
+	leave func() error
 }
 
 // newStage makes the directories and writes the code.
@@ -38,7 +40,7 @@ func newStage(temp, file, code string, user sandbox.UserSpec) (*stage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a directory for the call: %w", err), os.RemoveAll(dir))
 	}
-	s := &stage{dir: real, code: file}
+	s := &stage{dir: real, code: file, leave: func() error { return nil }}
 	if err := s.fill(code, user); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
@@ -50,8 +52,8 @@ func (s *stage) fill(code string, user sandbox.UserSpec) error {
 	if err := makeDir(s.codeDir(), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(s.codeDir(), s.code), []byte(code), 0o600); err != nil {
-		return fmt.Errorf("write the code: %w", err)
+	if err := s.write(code); err != nil {
+		return err
 	}
 	if err := os.Chmod(filepath.Join(s.codeDir(), s.code), 0o644); err != nil {
 		return fmt.Errorf("write the code: %w", err)
@@ -61,6 +63,17 @@ func (s *stage) fill(code string, user sandbox.UserSpec) error {
 	}
 	return giveTo(s.outputDir(), user)
 }
+
+// write writes the code, which only this process can.
+func (s *stage) write(code string) error {
+	if err := os.WriteFile(filepath.Join(s.codeDir(), s.code), []byte(code), 0o600); err != nil {
+		return fmt.Errorf("write the code: %w", err)
+	}
+	return nil
+}
+
+// end gives up everything that a call left.
+func (s *stage) end() error { return errors.Join(s.leave(), s.remove()) }
 
 // makeDir makes a directory whatever the umask is.
 func makeDir(dir string, mode fs.FileMode) error {

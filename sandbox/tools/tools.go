@@ -105,6 +105,8 @@ type Tools struct {
 	Download DownloadRules
 	// Python is what holds for the agent's and plugins' own tools.
 	Python PythonRules
+	// Ahead keeps sandboxes ready for the next calls. nil keeps none. It can be shared by the tools of many agents.
+	Ahead *Ahead
 }
 
 // Final reports whether trying again cannot help: the call was refused, cannot be meant, has nowhere to run, or its

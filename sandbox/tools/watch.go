@@ -10,8 +10,13 @@ import (
 	"time"
 )
 
-// watchEvery is how often an output directory is measured.
-const watchEvery = 200 * time.Millisecond
+// An output directory is measured again after watchEvery, or when that is longer after watchRest times as long as measuring
+// it took: the caller's CPU is no program's to use up, and many names take long. It is not later than watchLatest.
+const (
+	watchEvery  = 200 * time.Millisecond
+	watchRest   = 20
+	watchLatest = 3 * time.Second
+)
 
 // maxWatched is how many names an output directory may have, and maxWatchedDepth how deep its directories may be.
 const (
@@ -36,18 +41,20 @@ func watched(ctx context.Context, dir string, limits ArtifactLimits) (context.Co
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(watchEvery)
-		defer tick.Stop()
+		next := time.NewTimer(watchEvery)
+		defer next.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-next.C:
 			}
+			begun := time.Now()
 			if err := measure(ctx, dir, cmp.Or(limits.DiskBytes, defaultDisk)); err != nil {
 				cancel(err)
 				return
 			}
+			next.Reset(min(max(watchEvery, watchRest*time.Since(begun)), watchLatest))
 		}
 	}()
 	return ctx, func() *fullError {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -37,10 +39,12 @@ func (g Guard) Fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, err
 
 // statusError is why there is no file. What another attempt may change is no error of a kind.
 func statusError(reply *http.Response) error {
-	status := reply.Status
-	if len(status) > 100 {
-		status = status[:100]
-	}
+	status := strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) { // they are the server's own words
+			return '?'
+		}
+		return r
+	}, reply.Status[:min(len(reply.Status), 100)])
 	if reply.StatusCode >= 500 || reply.StatusCode == http.StatusTooManyRequests || reply.StatusCode == http.StatusRequestTimeout {
 		return errors.New("the server answered " + status)
 	}

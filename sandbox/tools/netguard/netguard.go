@@ -79,16 +79,22 @@ func (g Guard) dial(ctx context.Context, network, hostPort string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := g.resolve(ctx, host)
+	addrs, named, err := g.resolve(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	var targets []netip.AddrPort
 	for _, a := range addrs {
 		t := netip.AddrPortFrom(a.Unmap(), uint16(n))
-		// One bad address condemns the name: whoever mixes them is trying something.
-		if err := g.check(t); err != nil {
-			return nil, fmt.Errorf("%s: %w", host, err)
+		// One bad address condemns the name: whoever mixes them is trying something. What a name of the inside stands for is
+		// nobody's business.
+		why := g.check(t)
+		switch {
+		case why == "":
+		case named:
+			return nil, fmt.Errorf("%w: %q has one that is not public", ErrForbidden, host)
+		default:
+			return nil, fmt.Errorf("%w: %s is %s", ErrForbidden, t.Addr(), why)
 		}
 		targets = append(targets, t)
 	}
@@ -107,22 +113,31 @@ func dialFirst(ctx context.Context, network string, targets []netip.AddrPort) (n
 	return nil, err
 }
 
-func (g Guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+// resolve returns the addresses of a host, and whether it was a name that was looked up.
+func (g Guard) resolve(ctx context.Context, host string) (addrs []netip.Addr, named bool, err error) {
 	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
+		return []netip.Addr{a}, false, nil
 	}
-	if g.Lookup != nil {
-		return g.Lookup(ctx, host)
+	lookup := g.Lookup
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
 	}
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err = lookup(ctx, host)
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		told := *dns
+		told.Server = "" // it is the inside's
+		err = &told
+	}
+	return addrs, true, err
 }
 
-func (g Guard) check(t netip.AddrPort) error {
+// check says why an address may not be reached, "" when it may.
+func (g Guard) check(t netip.AddrPort) string {
 	if g.Allow != nil && g.Allow(t) {
-		return nil
+		return ""
 	}
-	if why := Reserved(t.Addr()); why != "" {
-		return fmt.Errorf("%w: %s is %s", ErrForbidden, t.Addr(), why)
-	}
-	return nil
+	return Reserved(t.Addr())
 }

@@ -2,10 +2,13 @@ package netguard_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/tools/netguard"
 )
 
@@ -79,6 +83,13 @@ func TestClient(t *testing.T) {
 	assert.Equal(t, 1, *hits)
 	assert.NoError(t, get(t, netguard.Guard{Allow: only(addr)}, s.URL))
 	assert.Equal(t, 2, *hits)
+	for i, host := range []string{"１２７.0.0.1", "①②⑦.0.0.1", "127。0。0。1"} { // IDNA makes digits and dots of these
+		r, err := http.Get("http://" + host + ":" + port)
+		require.NoError(t, err, "an ordinary client reaches it")
+		require.NoError(t, r.Body.Close())
+		assert.ErrorIs(t, get(t, netguard.Guard{}, "http://"+host+":"+port), netguard.ErrForbidden, host)
+		assert.Equal(t, 3+i, *hits)
+	}
 }
 
 func TestClientRedirects(t *testing.T) {
@@ -113,6 +124,44 @@ func TestClientRebinding(t *testing.T) {
 	asked = 0
 	require.NoError(t, get(t, g, "http://name.example:"+port))
 	assert.Equal(t, 1, asked)
+}
+
+// A name's answer says nothing about the inside but that it is not public; other notations of an address are names.
+func TestClientTellsNothing(t *testing.T) {
+	s, hits := server(t, func(http.ResponseWriter, *http.Request) {})
+	_, port, _ := strings.Cut(s.Listener.Addr().String(), ":")
+	inside := func(_ context.Context, host string) ([]netip.Addr, error) {
+		if host == "nosuch.example" {
+			return nil, &net.DNSError{Err: "no such host", Name: host, Server: "10.9.8.7:53", IsNotFound: true}
+		}
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	for _, host := range []string{"vault.example", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "127.0.0.1."} { // inet_aton(3) knows these
+		err := get(t, netguard.Guard{Lookup: inside}, "http://"+host+":"+port)
+		require.ErrorIs(t, err, netguard.ErrForbidden, host)
+		_, told, _ := strings.Cut(err.Error(), "forbidden address: ")
+		assert.Equal(t, strconv.Quote(host)+" has one that is not public", told)
+	}
+	err := get(t, netguard.Guard{Lookup: inside}, "http://nosuch.example/")
+	require.ErrorContains(t, err, "no such host")
+	assert.NotContains(t, err.Error(), "10.9.8.7")
+	assert.Zero(t, *hits)
+}
+
+// What a server says in its first line is shown, and steers nothing.
+func TestFetchStatus(t *testing.T) {
+	s, _ := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if assert.NoError(t, err) {
+			_, err = c.Write([]byte("HTTP/1.1 404 \x1b[31mgone\a\xff\r\n\r\n"))
+			assert.NoError(t, errors.Join(err, c.Close()))
+		}
+	})
+	u, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	_, _, err = netguard.Guard{Allow: only(s.Listener.Addr().String())}.Fetch(t.Context(), u)
+	assert.ErrorIs(t, err, sandbox.ErrInvalid)
+	assert.EqualError(t, err, "the server answered 404 ?[31mgone?\uFFFD")
 }
 
 func TestClientUsesNoProxy(t *testing.T) {
