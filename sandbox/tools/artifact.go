@@ -127,18 +127,18 @@ func (c *collector) take(name string) {
 
 // read returns a file's content, or why it is left out.
 func (c *collector) read(name string) (data []byte, why string) {
-	f, size, err := openRegular(c.root, name)
+	f, info, err := openRegular(c.root, name)
 	if err != nil {
 		return nil, "it cannot be read"
 	}
 	defer f.Close()
-	switch {
+	switch size := info.Size(); {
 	case size > c.left.FileBytes:
 		return nil, fmt.Sprintf("%d bytes are too large", size)
 	case size > c.left.TotalBytes:
 		return nil, "all files together are too large"
 	}
-	data, err = io.ReadAll(io.LimitReader(f, size))
+	data, err = io.ReadAll(io.LimitReader(f, info.Size()))
 	if err != nil {
 		return nil, "it cannot be read"
 	}

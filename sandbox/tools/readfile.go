@@ -76,7 +76,7 @@ func (t Tools) ReadFile(ctx context.Context, a ReadArgs) (FileContent, error) {
 		return FileContent{}, err
 	}
 	defer s.Close()
-	f, size, err := openRegular(s.Root, s.name)
+	f, info, err := openRegular(s.Root, s.name)
 	if errors.Is(err, errNotRegular) {
 		return FileContent{}, s.invalid(NameReadFile, err.Error())
 	}
@@ -84,12 +84,15 @@ func (t Tools) ReadFile(ctx context.Context, a ReadArgs) (FileContent, error) {
 		return FileContent{}, s.fault(NameReadFile, err)
 	}
 	defer f.Close()
+	if err := s.checkProtected(NameReadFile, info); err != nil {
+		return FileContent{}, err
+	}
 	limit := min(cmp.Or(a.Limit, DefaultReadBytes), MaxReadBytes)
 	data, err := io.ReadAll(io.NewSectionReader(f, a.Offset, limit))
 	if err != nil {
 		return FileContent{}, s.failed(NameReadFile, err)
 	}
-	return content(a, data, size), nil
+	return content(a, data, info.Size()), nil
 }
 
 func content(a ReadArgs, data []byte, size int64) FileContent {

@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +21,8 @@ type spot struct {
 	name string
 	// asked is what the call said.
 	asked string
+	// protected is [Tools].Protected.
+	protected []string
 }
 
 // maxPath is how long a path may be, in bytes: the kernel's PATH_MAX. A Root follows a path name by name, without a limit
@@ -119,7 +122,7 @@ func (t Tools) enterRoot(tool Name, dir, name, asked string) (spot, error) {
 	if err != nil {
 		return spot{}, &sandbox.Error{Kind: sandbox.KindUnavailable, Op: string(tool), Cause: fmt.Errorf("open the workspace: %w", err)}
 	}
-	return spot{Root: root, name: filepath.Clean(name), asked: asked}, nil
+	return spot{Root: root, name: filepath.Clean(name), asked: asked, protected: t.Protected}, nil
 }
 
 // openRoot opens a root. One that lies in the workspace is opened through it, since a program can put a link in its place.
@@ -165,4 +168,20 @@ func (s spot) fault(tool Name, err error) error {
 
 func (s spot) invalid(tool Name, why string) error {
 	return sandbox.Invalid(string(tool), "%q: %s", short(s.asked), why)
+}
+
+// checkProtected refuses a file that is one of the protected, by whatever name.
+func (s spot) checkProtected(tool Name, file fs.FileInfo) error {
+	for _, p := range s.protected {
+		info, err := os.Stat(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || os.SameFile(info, file) {
+			return &sandbox.Error{
+				Kind: sandbox.KindRefused, Op: string(tool), Cause: fmt.Errorf("%q is the operator's", short(s.asked)), Fix: "use another file",
+			}
+		}
+	}
+	return nil
 }

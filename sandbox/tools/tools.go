@@ -97,6 +97,9 @@ type Tools struct {
 	// Roots are the directories that write_file, read_file, list_files and download_file stay inside. A relative path
 	// belongs to the first. Empty means Workspace alone, and without one everything is refused.
 	Roots []string
+	// Protected are files that these tools neither read nor write, though a root may hold them: the operator's
+	// configuration, which says what an agent may. One that is not there is protected once it is.
+	Protected []string
 	// TempDir is where a call's code and output lie meanwhile. "" means [os.TempDir].
 	TempDir string
 	// Artifacts bounds what run_code brings back.

@@ -102,6 +102,9 @@ func (s spot) putInto(tool Name, fill func(io.Writer) (int64, error)) (int64, er
 	case !info.Mode().IsRegular():
 		return 0, s.invalid(tool, "it is no regular file ("+info.Mode().Type().String()+")")
 	default:
+		if err := s.checkProtected(tool, info); err != nil {
+			return 0, err
+		}
 		mode = info.Mode().Perm()
 	}
 	return t.put(tool, mode, fill)
@@ -143,6 +146,9 @@ func (s spot) openLinked(tool Name) (*os.File, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(s.invalid(tool, err.Error()), f.Close())
+	}
+	if err := s.checkProtected(tool, info); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
