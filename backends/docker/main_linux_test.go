@@ -2,12 +2,10 @@ package docker
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,20 +24,20 @@ func TestMain(m *testing.M) {
 	os.Exit(pool.Main(m))
 }
 
-// staticHelper builds the program that is init inside; it has to be static, which a test program is not.
-var staticHelper = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolcell-test-")
-	if err != nil {
-		return "", err
+// staticHelper builds the program that is init inside; it has to be static, which a test program is not. It is the engine's,
+// and gone with it.
+func staticHelper(t *testing.T, e *engines.Engine) string {
+	t.Helper()
+	out := filepath.Join(e.Dir, "helper")
+	if _, err := os.Stat(out); err == nil {
+		return out
 	}
-	out := filepath.Join(dir, "helper")
 	build := exec.Command("go", "build", "-ldflags=-s", "-o", out, "./testdata/helper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w: %s", err, msg)
-	}
-	return out, os.Chmod(dir, 0o755)
-})
+	msg, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", msg)
+	return out
+}
 
 // kinds are the engines that the tests run on.
 var kinds = []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl}
@@ -66,9 +64,7 @@ func openReal(t *testing.T, k engines.Kind, change ...func(*Config)) real {
 	t.Helper()
 	e := pool.Start(t, k)
 	e.Setenv(t)
-	program, err := staticHelper()
-	require.NoError(t, err)
-	c := Config{Binary: e.Binary, Helper: program, Image: e.Load(t, engines.Busybox()), StateDir: t.TempDir(), ProbeTimeout: time.Minute}
+	c := Config{Binary: e.Binary, Helper: staticHelper(t, e), Image: e.Load(t, engines.Busybox()), StateDir: t.TempDir(), ProbeTimeout: time.Minute}
 	for _, do := range change {
 		do(&c)
 	}

@@ -300,9 +300,7 @@ func stopClients(t *testing.T, pid int) func() {
 // killCaller starts a program that opens the backend and runs a call, and kills it.
 func killCaller(t *testing.T, r real, stopped bool) {
 	t.Helper()
-	program, err := staticHelper()
-	require.NoError(t, err)
-	cmd := exec.Command(callerProgram(t), r.engine.Binary, program, r.config.Image, t.TempDir())
+	cmd := exec.Command(callerProgram(t), r.engine.Binary, staticHelper(t, r.engine), r.config.Image, t.TempDir())
 	cmd.Env = append(os.Environ(), r.engine.Env...)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

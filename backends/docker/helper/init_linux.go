@@ -166,9 +166,10 @@ func (r *run) supervise() *frame.Ending {
 	if e.Cause == frame.CauseNone && r.outOfMemory() {
 		e.Cause = frame.CauseOOM // it was the program that the kernel killed, and what it leaves goes too
 	}
+	all := e.Cause != frame.CauseNone || !r.call.Keep // of the call ends with its program
 	over := time.NewTimer(2 * killGrace)
 	defer over.Stop()
-	if e.Cause != frame.CauseNone || !r.call.Keep {
+	if all {
 		r.killTree()
 	}
 	select {
@@ -176,7 +177,7 @@ func (r *run) supervise() *frame.Ending {
 		e.Exited, e.Status = true, uint32(r.status)
 	case <-over.C:
 	}
-	if e.Cause != frame.CauseNone || !r.call.Keep {
+	if all {
 		r.drain(time.After(killGrace))
 	}
 	r.count.fill(&e, r.base, r.call.Tasks)
