@@ -50,17 +50,7 @@ func TestContainer(t *testing.T) {
 			print(c.Cell, events)
 			o, err := judge(c.Cell, events)
 			require.NoError(t, err)
-			settleContainer(t, o.anyKernel())
+			require.NoError(t, keep("testdata", o.anyKernel(), *update))
 		})
 	}
-}
-
-func settleContainer(t *testing.T, o outcome) {
-	if !*update {
-		require.NoError(t, compare("testdata", o))
-		return
-	}
-	text, err := encode(o)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(golden("testdata", o.Cell), text, 0o644))
 }

@@ -162,14 +162,7 @@ func (h *harness) settle(c report.Cell, events []report.Event) error {
 	if known, err := load(testdata, c.Name); err == nil && !h.suites {
 		o.Suites = known.Suites // what they showed stands
 	}
-	if !h.update {
-		return compare(testdata, o)
-	}
-	text, err := encode(o)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(golden(testdata, o.Cell), text, 0o644)
+	return keep(testdata, o, h.update)
 }
 
 // print prints one line a step.

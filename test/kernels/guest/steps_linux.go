@@ -195,7 +195,7 @@ func add(r *report.SuiteResult, e testEvent, said map[string]*strings.Builder) {
 		said[e.Test].WriteString(e.Output)
 	case "fail":
 		r.Failed++
-		r.Failures = (r.Failures + said[e.Test].String())
+		r.Failures += said[e.Test].String()
 		r.Failures = r.Failures[:min(len(r.Failures), outputKept)]
 	case "pass":
 		if e.Test != "" {
