@@ -36,9 +36,6 @@ func becomeProgram() error {
 	if err := json.NewDecoder(os.NewFile(jobFD, "job")).Decode(&j); err != nil {
 		return setup("read the job", err)
 	}
-	if err := closeOnExec(); err != nil {
-		return setup("close what is not the program's", err)
-	}
 	// What has a handler here has the default in the program, which would inherit what the caller ignores (nohup).
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	if j.Try {

@@ -183,6 +183,19 @@ func TestInheritableDescriptor(t *testing.T) {
 	out, err := exec.Command("/bin/sh", "-c", "test -e /proc/self/fd/"+fd).CombinedOutput()
 	require.NoError(t, err, "it would be inherited: %s", out)
 	assert.Equal(t, 1, run(t, sandbox.ContainerProfile{}, sh("test -e /proc/self/fd/"+fd)).ExitCode)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, "-test.run", "^TestIsWrapper$")
+	cmd.Env = append(os.Environ(), "TEST_IS_WRAPPER=test -e /proc/self/fd/"+fd+" || exit 9")
+	out, _ = cmd.CombinedOutput()
+	assert.Equal(t, 9, cmd.ProcessState.ExitCode(), "the wrapper alone: %s", out)
+}
+
+// Not a test, but the process of the one above.
+func TestIsWrapper(t *testing.T) {
+	if script := os.Getenv("TEST_IS_WRAPPER"); script != "" {
+		t.Fatal(Wrapper{Argv: []string{"/bin/sh", "-c", script}}.Exec())
+	}
 }
 
 func TestReadProcess(t *testing.T) {

@@ -17,10 +17,14 @@ import (
 	"github.com/soulacy/toolcell/sandbox"
 )
 
-// Exec replaces this process by the program and returns only when that fails. The error is of kind [sandbox.KindSetup]
+// Exec replaces this process by the program, which gets none of its descriptors but the first three, and returns only when
+// that fails. The error is of kind [sandbox.KindSetup]
 // when a limit could not be set, with its guarantee, and else of kind [sandbox.KindInvalid]. After an error this process
 // may have some of the limits and can only end.
 func (w Wrapper) Exec() error {
+	if err := closeOnExec(); err != nil {
+		return setup("close what is not the program's", err)
+	}
 	program, err := w.limit()
 	if err != nil {
 		return err
