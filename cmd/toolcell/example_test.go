@@ -2,9 +2,12 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
+	"github.com/soulacy/toolcell/sandbox/tools"
 )
 
 // A program that embeds toolcell: this is the README's example.
@@ -65,21 +70,73 @@ func Example_standingReady() {
 	fmt.Println(result.Status, result.ExitCode, string(result.Stdout))
 }
 
-// Every Go example of the README's section about the library is compiled and run here.
-func TestReadmeLibrary(t *testing.T) {
+// callPython is the README's example of an agent's own tool.
+func callPython(ctx context.Context, runner *backends.Runner, agent config.Agent, dir string) error {
+	result, err := runner.Tools(agent).PythonFile(ctx, tools.FileArgs{
+		PythonCall: tools.PythonCall{
+			Name:      "forecast",
+			Arguments: json.RawMessage(`{"city": "Oslo", "days": 3}`),
+			Progress:  func(p tools.Progress) { fmt.Println("progress:", p.Percent, p.Status) },
+			Log:       func(line string) { fmt.Println("log:", line) },
+		},
+		File: "weather.py", Base: dir, // Function is the tool's name if it is left out
+	})
+	if err != nil {
+		return err // it did not run; tools.Final(err) says that trying again is of no use
+	}
+	if err := result.Failed(); err != nil {
+		return err // it ran and gave no result: an exception, a limit
+	}
+	fmt.Println(result.Output)
+	return nil
+}
+
+// readmeBlocks are the fenced blocks of a language in a section of the README.
+func readmeBlocks(t *testing.T, heading, language string) []string {
+	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(readme), "\n## As a library\n")
-	require.True(t, ok, "the README has a section about the library")
+	_, section, ok := strings.Cut(string(readme), "\n## "+heading+"\n")
+	require.True(t, ok, "the README has a section %q", heading)
 	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := strings.Split(section, "\n```"+language+"\n")[1:]
+	for i, block := range blocks {
+		blocks[i], _, ok = strings.Cut(block, "\n```\n")
+		require.True(t, ok, "a block ends")
+	}
+	return blocks
+}
+
+// Every Go example of the README's sections about the library and the tools is compiled and run here.
+func TestReadmeGo(t *testing.T) {
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
-	blocks := strings.Split(section, "\n```go\n")[1:]
-	require.Len(t, blocks, 2)
-	for _, block := range blocks {
-		block, _, ok := strings.Cut(block, "\n```\n")
-		require.True(t, ok, "a block ends")
-		assert.Contains(t, string(source), "\n"+block+"\n")
+	for heading, count := range map[string]int{"As a library": 2, "The tools": 1} {
+		blocks := readmeBlocks(t, heading, "go")
+		require.Len(t, blocks, count, heading)
+		for _, block := range blocks {
+			assert.Contains(t, string(source), "\n"+block+"\n")
+		}
+	}
+}
+
+// The README's Python tool, called as its Go example calls it, in a sandbox and on the host.
+func TestReadmePython(t *testing.T) {
+	requireNative(t)
+	blocks := readmeBlocks(t, "The tools", "python")
+	require.Len(t, blocks, 1)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "weather.py"), []byte(blocks[0]), 0o600))
+	for _, isolation := range []string{"container", "limits"} {
+		c, err := config.Parse("test", []byte("runtime: {sandbox: {python_tools: "+isolation+"}}"), config.Options{})
+		require.NoError(t, err)
+		runner, err := backends.Open(t.Context(), c, backends.Options{})
+		require.NoError(t, err)
+		out := printed(t, func() { err = callPython(t.Context(), runner, config.Agent{ID: "scout"}, dir) })
+		require.NoError(t, errors.Join(err, runner.Close()))
+		assert.ElementsMatch(t, []string{
+			"log: looking for Oslo", "progress: 50 found", `{"city": "Oslo", "days": 3, "neighbours": ["weather.py"]}`,
+		}, strings.Split(strings.TrimSpace(out), "\n"), isolation)
 	}
 }
 

@@ -12,14 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/soulacy/toolcell/backends"
+	"github.com/soulacy/toolcell/backends/host"
 	"github.com/soulacy/toolcell/backends/native/spawner"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/test/fake"
 )
 
-// The test binary is its own spawner, as a program that embeds the backend is.
+// The test binary is its own spawner, and supervises programs on the host, as a program that embeds the backends does.
 func TestMain(m *testing.M) {
 	spawner.Main()
+	host.Main()
 	os.Exit(m.Run())
 }
 

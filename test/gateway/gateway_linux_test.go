@@ -125,7 +125,7 @@ func TestMiniatureGatewayWithoutSandbox(t *testing.T) {
 		calls = append(calls, call(string(d.Name), arguments[d.Name]))
 	}
 	c := talk(t, operator, "id: scout\n", calls...)
-	assert.Contains(t, c.log, "level=ERROR")
+	assert.Contains(t, c.log, " ERROR ")
 	assert.Contains(t, c.log, "refused, not ready: isolated by /nonexistent/docker")
 	for i, a := range c.answers {
 		assert.True(t, a.Error, calls[i])

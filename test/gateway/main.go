@@ -24,7 +24,9 @@ func main() {
 	spawner.Main() // none of the three returns where this program was started as its own helper
 	helper.Main()
 	host.Main()
-	if err := serve(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: gateway CONFIG SOUL.yaml")
+	} else if err := serve(context.Background(), os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -35,13 +37,12 @@ func serve(ctx context.Context, configFile, soulFile string) error {
 	if err := errors.Join(err, agentErr); err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, nil)) // is told where every call runs, and why
-	o := backends.Options{Agents: []config.Agent{agent}, Logger: logger, Download: netguard.Guard{}, Prepare: true}
-	runner, err := backends.Open(ctx, c, o)
+	o := backends.Options{Agents: []config.Agent{agent}, Logger: slog.Default(), Download: netguard.Guard{}, Prepare: true}
+	runner, err := backends.Open(ctx, c, o) // tells the logger where every call will run, and why
 	if err != nil {
 		return err
 	}
-	for calls := json.NewDecoder(os.Stdin); err == nil && calls.More(); {
+	for calls, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout); err == nil && calls.More(); {
 		var call struct {
 			Tool      tools.Name
 			Arguments json.RawMessage
@@ -51,8 +52,7 @@ func serve(ctx context.Context, configFile, soulFile string) error {
 			reply = runner.Tools(agent).Call(ctx, call.Tool, call.Arguments, tools.Streams{})
 		}
 		if err == nil {
-			answer := map[string]any{"text": reply.Text, "error": reply.IsError(), "result": reply.Structured}
-			err = json.NewEncoder(os.Stdout).Encode(answer)
+			err = answers.Encode(map[string]any{"text": reply.Text, "error": reply.IsError(), "result": reply.Structured})
 		}
 	}
 	return errors.Join(err, runner.Close())
