@@ -205,5 +205,26 @@ func (a *app) root() *cobra.Command {
 	root.DisableFlagsInUseLine = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCmd(), a.codeCmd(), a.mcpCmd(), a.checkCmd(), a.doctorCmd(), a.profileCmd(), a.configCmd(), a.guaranteesCmd(), a.imagesCmd(), a.versionCmd(), a.infoCmd())
+	completionHelp(root)
 	return root
+}
+
+// completionHelp has cobra's own command refuse a shell that it does not know, where it would print its help for a script.
+func completionHelp(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Use, c.DisableFlagsInUseLine = "completion SHELL", true
+		c.Example = "  source <(toolcell completion bash)"
+		c.Annotations = exitTable(plainExit)
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return misused(cmd, fmt.Errorf("%q is no shell that it knows", args[0]))
+			}
+			return nil
+		}
+	}
 }

@@ -157,10 +157,10 @@ func TestGuarantees(t *testing.T) {
 // Every command's help shows an example and the exit codes.
 func TestHelp(t *testing.T) {
 	s := newTerminal()
-	for _, name := range []string{"run", "code", "check", "doctor", "profile", "config", "guarantees", "images", "version", "info"} {
+	for _, name := range []string{"run", "code", "check", "doctor", "profile", "config", "guarantees", "images", "version", "info", "completion"} {
 		require.Equal(t, 0, s.run(name, "--help"), name)
 		out := s.stdout.String()
-		assert.Contains(t, out, "Examples:\n  toolcell "+name, name)
+		assert.Regexp(t, `Examples:\n  .*toolcell `+name, out, name)
 		assert.Contains(t, out, "EXIT STATUS:\n", name)
 	}
 	require.Equal(t, 0, s.run())
@@ -172,6 +172,7 @@ func TestMisuse(t *testing.T) {
 	for line, want := range map[string]string{
 		"runn host true":      "toolcell: \"runn\" is no command (see `toolcell --help`)",
 		"doctor host":         "toolcell: doctor: \"host\" is too much: it takes flags alone (see `toolcell doctor --help`)",
+		"completion tcsh":     "toolcell: completion: \"tcsh\" is no shell that it knows (see `toolcell completion --help`)",
 		"version --privilege": "toolcell: version: unknown flag: --privilege (see `toolcell version --help`)",
 	} {
 		s := newTerminal()

@@ -46,7 +46,8 @@ func (f *Failure) Error() string {
 }
 
 // Failed returns a [*Failure] when the tool did not end with exit code 0, and nil when it did. A failure is no error of the
-// call: trying again may help, see [Final].
+// call: trying again may help, see [Final]. A call that gave an error has no result to ask; Failed of the zero value is a
+// failure that says nothing.
 func (r PythonResult) Failed() error {
 	if r.Result.Status == sandbox.StatusExited && r.Result.ExitCode == 0 {
 		return nil
