@@ -36,6 +36,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(got)
+	// Where nobody asks for it, a write to a client that has gone ends the process before it removes anything (os/signal,
+	// "SIGPIPE"). Asked for, it is an error of the write alone.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go func() {

@@ -17,9 +17,10 @@ import (
 
 // raw is a server that is spoken to without the SDK, and has a call that does not end.
 type raw struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	stdout io.ReadCloser
+	out    *bufio.Reader
 }
 
 func (m machine) raw(t *testing.T, word string) *raw {
@@ -28,9 +29,9 @@ func (m machine) raw(t *testing.T, word string) *raw {
 	var err error
 	r.in, err = r.cmd.StdinPipe()
 	require.NoError(t, err)
-	out, err := r.cmd.StdoutPipe()
+	r.stdout, err = r.cmd.StdoutPipe()
 	require.NoError(t, err)
-	r.out = bufio.NewReader(out)
+	r.out = bufio.NewReader(r.stdout)
 	require.NoError(t, r.cmd.Start())
 	t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
@@ -79,6 +80,35 @@ func TestSignal(t *testing.T) {
 		assert.Equal(t, code, r.cmd.ProcessState.ExitCode())
 		assert.Empty(t, processes(t, "lasting-signal"))
 		assert.Empty(t, m.left(t))
+	}
+}
+
+// A client that takes no answers keeps no server: neither from a signal, nor when it closes what it does not read.
+func TestUnreadAnswers(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, r *raw) (code int){
+		"signal": func(t *testing.T, r *raw) int {
+			require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+			return 143
+		},
+		"closed": func(t *testing.T, r *raw) int {
+			require.NoError(t, r.stdout.Close())
+			return 0
+		},
+	} {
+		m := newMachine(t)
+		r := m.raw(t, "lasting-unread-"+name)
+		for i := range 4 { // together more than a pipe holds
+			r.send(t, args{"jsonrpc": "2.0", "id": 10 + i, "method": "tools/call", "params": args{
+				"name": "run_code", "arguments": args{"language": "python", "code": "print('x' * 100000)"},
+			}})
+		}
+		_, err := r.out.Peek(1)
+		require.NoError(t, err, "there are answers")
+		code := end(t, r)
+		_ = r.cmd.Wait()
+		assert.Equal(t, code, r.cmd.ProcessState.ExitCode(), name)
+		assert.Empty(t, processes(t, "lasting-unread-"+name))
+		assert.Empty(t, m.left(t), name)
 	}
 }
 

@@ -140,12 +140,21 @@ func failure(reply tools.Reply, err error) *mcp.CallToolResult {
 	if text == "" {
 		text = "Error: " + err.Error()
 	}
-	r := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	r := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: cut(text)}}}
 	var typed *sandbox.Error
 	if errors.As(err, &typed) {
-		r.Meta = mcp.Meta{metaError: typed}
+		r.Meta = mcp.Meta{metaError: bounded(typed)}
 	}
 	return r
+}
+
+// bounded is an error without what it may repeat of a large argument.
+func bounded(e *sandbox.Error) *sandbox.Error {
+	b := &sandbox.Error{Kind: e.Kind, Guarantee: e.Guarantee, Op: cut(e.Op), Fix: cut(e.Fix)}
+	if e.Cause != nil {
+		b.Cause = errors.New(cut(e.Cause.Error()))
+	}
+	return b
 }
 
 // metaError is where a program finds what an error's text says: kind, guarantee, cause and fix.

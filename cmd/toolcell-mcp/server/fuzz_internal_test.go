@@ -15,6 +15,8 @@ func FuzzDecode(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a","result":{}}`, `{"jsonrpc":"2.0","method":"x","params":[1]}`,
 		`[]`, `{}`, `null`, `5`, `"x"`, `{"id":null}`, `{"id":1e400}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "\xff", `{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}`,
+		`{"jsonrpc":"2.0","id":1,"ID":2,"Method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\ud83d\\ud83d"}}`, `{"jsonrpc":"2.0","id":7,"error":"x"}`,
+		`{"jsonrpc":"2.0","id":-9007199254740992,"method":"tools/call","params":{"name":"x","arguments":[],"_meta":{"progressToken":1}}}`,
 	} {
 		f.Add([]byte(line))
 	}
@@ -24,13 +26,20 @@ func FuzzDecode(f *testing.F) {
 		}
 		msg, refused := decode(line)
 		if refused == nil {
-			_, err := jsonrpc.EncodeMessage(msg)
+			sent, err := jsonrpc.EncodeMessage(msg)
 			require.NoError(t, err)
+			var before, after fields
+			require.NoError(t, json.Unmarshal(line, &before))
+			require.NoError(t, json.Unmarshal(sent, &after))
+			if before["id"] != nil && string(before["id"]) != "-0" {
+				assert.JSONEq(t, string(before["id"]), string(after["id"]), "an answer would go to the same id")
+			}
 			return
 		}
 		assert.Nil(t, msg)
 		data, err := json.Marshal(refused)
 		require.NoError(t, err)
+		assert.Less(t, len(refused.err.Message), 5000)
 		var a struct {
 			Version string `json:"jsonrpc"`
 			Error   struct{ Code int }

@@ -143,12 +143,14 @@ func TestHTTPMessagesThatAreNone(t *testing.T) {
 	for _, version := range []string{"", "2025-06-18", "2026-07-28"} {
 		for _, body := range []string{
 			``, `garbage`, `{`, `{}`, `5`, `[]`, `[` + hello + `,` + hello + `]`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
-			`{"jsonrpc":"2.0","id":1,"method":"nosuch"}`, " \r\n\t[" + hello + "]", strings.Repeat(" ", 1<<20) + hello, `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+			`{"jsonrpc":"2.0","id":1,"method":"nosuch"}`, " \r\n\t[" + hello + "]", strings.Repeat(" ", 1<<20) + "[" + hello + "]", `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+			hello + hello, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `{"jsonrpc":"2.0","id":1}`,
 		} {
 			resp, text := s.post(t.Context(), body, "Mcp-Protocol-Version", version)
 			require.NotNil(t, resp, text)
-			assert.True(t, resp.StatusCode >= 400 || strings.Contains(text, `"error"`), "%q %q: %d %s", version, body, resp.StatusCode, text)
-			assert.Less(t, resp.StatusCode, 500, body)
+			assert.True(t, resp.StatusCode >= 400 || strings.Contains(text, `"error"`), "%q %.100q: %d %s", version, body, resp.StatusCode, text)
+			assert.Less(t, resp.StatusCode, 500, "%.100q", body)
+			assert.Less(t, len(text), 1000)
 		}
 	}
 	resp, text := s.post(t.Context(), "{"+strings.Repeat(" ", server.MaxMessage)+hello[1:])
@@ -156,6 +158,68 @@ func TestHTTPMessagesThatAreNone(t *testing.T) {
 		assert.Equal(t, 413, resp.StatusCode, text)
 	}
 	call(t, s.client(nil), "run_code", args{"language": "sh", "code": "x"})
+}
+
+// An older client's request belongs to the connection that it began, and is refused without one.
+func TestHTTPWithoutConnection(t *testing.T) {
+	s := newScene(t, ok).site(t)
+	for _, method := range []string{"ping", "tools/list", "tools/call"} {
+		resp, text := s.post(t.Context(), `{"jsonrpc":"2.0","id":"a","method":"`+method+`","params":{"name":"run_code"}}`)
+		assert.Equal(t, 400, resp.StatusCode)
+		var a answer
+		require.NoError(t, json.Unmarshal([]byte(text), &a), text)
+		assert.Equal(t, "a", a.ID)
+		assert.Contains(t, a.Error.Message, "send initialize first")
+	}
+}
+
+// The end of a connection is the end of its calls, and of no other's.
+func TestHTTPDelete(t *testing.T) {
+	running := make(chan struct{}, 2)
+	s := newScene(t, func(fake.Call) fake.Reply {
+		running <- struct{}{}
+		return fake.Reply{Block: true}
+	})
+	h := s.site(t)
+	call := func(connection string) <-chan struct{} {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			h.post(t.Context(), `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"sh","code":"x"}}}`, connectionHeader, connection)
+		}()
+		<-running
+		return ended
+	}
+	one, other := h.connect(), h.connect()
+	ends, stays := call(one), call(other)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, h.url, nil)
+	require.NoError(t, err)
+	r.Header.Set(connectionHeader, one)
+	resp, err := (&http.Client{Transport: bearer{}}).Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, 204, resp.StatusCode)
+	<-ends
+	select {
+	case <-stays:
+		assert.Fail(t, "the other connection's call has ended too")
+	default:
+	}
+	require.NoError(t, s.Close())
+	<-stays
+}
+
+const connectionHeader = "Mcp-Session-Id"
+
+// connect begins an older client's connection.
+func (s site) connect() string {
+	s.t.Helper()
+	resp, text := s.post(s.t.Context(), hello)
+	require.Equal(s.t, 200, resp.StatusCode, text)
+	id := resp.Header.Get(connectionHeader)
+	resp, text = s.post(s.t.Context(), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, connectionHeader, id)
+	require.Equal(s.t, 202, resp.StatusCode, text)
+	return id
 }
 
 // newer are the headers and the metadata of a call of the protocol without connections.
@@ -192,11 +256,7 @@ func TestHTTPGoneClient(t *testing.T) {
 	}
 	gone(body, headers...)
 
-	resp, text := h.post(t.Context(), hello)
-	require.Equal(t, 200, resp.StatusCode, text)
-	connection := []string{"Mcp-Session-Id", resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-06-18"}
-	resp, text = h.post(t.Context(), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, connection...)
-	require.Equal(t, 202, resp.StatusCode, text)
+	connection := []string{connectionHeader, h.connect(), "Mcp-Protocol-Version", "2025-06-18"}
 	const older = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"sh","code":"x"}}}`
 	gone(older, connection...)
 
@@ -207,7 +267,7 @@ func TestHTTPGoneClient(t *testing.T) {
 			assert.Equal(t, 202, resp.StatusCode, text)
 		}
 	}()
-	resp, text = h.post(t.Context(), strings.Replace(older, `"id":5`, `"id":6`, 1), connection...)
+	resp, text := h.post(t.Context(), strings.Replace(older, `"id":5`, `"id":6`, 1), connection...)
 	require.Equal(t, 200, resp.StatusCode)
 	assert.Contains(t, text, "Execution canceled")
 	assert.Len(t, s.backend.Calls(), 3)

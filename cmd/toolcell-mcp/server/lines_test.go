@@ -83,7 +83,20 @@ func TestMessagesThatAreNone(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"ping"`, -32700, nil, "no JSON"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ping"} x`, -32700, nil, "no JSON"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}`, -32700, nil, "no JSON"},
-		{"\xff\xfe", -32700, nil, "no JSON"},
+		{"\xff\xfe", -32700, nil, "no UTF-8"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"sh","code":"` + "\xff" + `"}}}`, -32700, nil, "no UTF-8"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"language":"sh","code":"\\\ud83d"}}}`, -32600, 1.0, `\ud83d is half a character`},
+		{`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, -32600, nil, "2^53"},
+		{`{"jsonrpc":2.0,"id":1,"method":"ping"}`, -32600, 1.0, "version"},
+		{`{"jsonrpc":"2.0","id":1,"Method":"ping"}`, -32600, 1.0, "no method"},
+		{`{"jsonrpc":"2.0","id":1,"ID":2,"method":5}`, -32600, 1.0, "method"},
+		{`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 1<<20) + `"}`, -32600, 1.0, "at most 256 bytes"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, -32602, 1.0, "params has to be an object"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`, -32602, 1.0, "params is missing"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, -32602, 1.0, "name"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + strings.Repeat("x", 1<<20) + `"}}`, -32602, 1.0, "at most 256 bytes"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","_meta":"x"}}`, -32602, 1.0, "_meta"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","_meta":{"progressToken":{}}}}`, -32602, 1.0, "progressToken"},
 		{`[]`, -32600, nil, "batch"},
 		{"[" + fmt.Sprintf(ping, 1) + "," + fmt.Sprintf(ping, 2) + "]", -32600, nil, "batch"},
 		{`5`, -32600, nil, "object"},
@@ -99,7 +112,7 @@ func TestMessagesThatAreNone(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"nosuch"}`, -32600, 1.0, "initialization"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, -32600, 1.0, "initialization"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code"}}`, -32600, 1.0, "initialization"},
-		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`, -32600, 1.0, ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}`, -32600, 1.0, "nesting"},
 	} {
 		w := newScene(t, ok).wire(t)
 		w.send(c.send)
@@ -108,6 +121,7 @@ func TestMessagesThatAreNone(t *testing.T) {
 		assert.Equal(t, c.code, a.Error.Code, c.send)
 		assert.Equal(t, c.id, a.ID, c.send)
 		assert.Contains(t, a.Error.Message, c.text, c.send)
+		assert.Less(t, len(a.Error.Message), 500, "what came does not come back")
 		w.send(fmt.Sprintf(ping, 100+i))
 		a = w.answer()
 		assert.Nil(t, a.Error, "it lives on after %s", c.send)
@@ -128,6 +142,9 @@ func TestMessagesOutOfOrder(t *testing.T) {
 	assert.Contains(t, a.Error.Message, "duplicate")
 	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	w.send(`{"jsonrpc":"2.0","id":77,"result":{}}`) // to a request that there was not
+	w.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`)
+	w.send(`{"jsonrpc":"2.0","id":78,"error":"x"}`)
+	w.send(`{"jsonrpc":"1.0","id":{},"result":{}}`) // answers are not answered
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12345}}`)
 	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}`)
 	w.send(`{"jsonrpc":"2.0","method":"notifications/nosuch"}`)

@@ -19,8 +19,8 @@ const (
 	DefaultCalls    = 16
 )
 
-// MaxMessage is how large a message of a client may be, in bytes.
-const MaxMessage = 64 << 20
+// MaxMessage is how large a message of a client may be, in bytes. The largest that means well are code and files.
+const MaxMessage = 16 << 20
 
 // instructions tell a model what all the tools have in common.
 const instructions = "Code runs in a disposable Linux sandbox without a network. run_code keeps nothing. shell_exec and write_file work in a " +

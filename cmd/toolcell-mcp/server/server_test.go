@@ -98,7 +98,7 @@ func TestWhatIsAnError(t *testing.T) {
 		"language":     {args: args{"language": "rust", "code": "x"}, kind: "invalid", text: `Error: unsupported language "rust" (supported: bash, node, python).`},
 		"blank":        {args: args{"language": "python", "code": " "}, kind: "invalid", text: "Error: code is required."},
 		"timeout word": {args: args{"language": "python", "code": "x", "timeout_seconds": "soon"}, kind: "invalid", text: `Error: run_code: arguments: a timeout has to be a number of seconds, and "soon" is none`},
-		"unknown":      {args: args{"language": "python", "code": "x", "cpu": 1}, kind: "invalid", text: `Error: run_code: arguments: json: unknown field "cpu"`},
+		"unknown":      {args: args{"language": "python", "code": "x", "cpu": 1}, kind: "invalid", text: `Error: run_code: arguments: unknown field "cpu"`},
 		"network":      {args: args{"language": "python", "code": "x", "network": true}, kind: "refused"},
 		"session type": {args: args{"language": "python", "code": "x", "session_id": 5}, kind: "invalid", text: "Error: session_id: it has to be a string"},
 		"session":      {args: args{"language": "python", "code": "x", "session_id": "s_no"}, kind: "invalid"},

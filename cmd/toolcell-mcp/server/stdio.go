@@ -10,17 +10,21 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // ServeLines serves one client, which sends a message a line on in and gets the answers on out, until in ends or ctx does.
-// The end of in is the end of the client: calls that are under way end with it.
+// The end of in is the end of the client: calls that are under way end with it, and what it does not take of the answers
+// soon after is nobody's. Where a read of in or a write to out does not end, a goroutine stays in it.
 //
 // What is no message, or none that may come now, is answered with an error, and the client is served on.
 func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	t := &lines{conn: newLineConn(in, out, s.options.Logger)}
+	defer t.conn.Close()
 	session, err := s.mcp.Connect(context.WithoutCancel(ctx), t, nil)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -31,7 +35,7 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !errors.Is(err, io.EOF):
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUntaken):
 		return fmt.Errorf("serve: %w", err)
 	default:
 		return nil
@@ -46,8 +50,12 @@ type lines struct{ conn *lineConn }
 func (t *lines) Connect(context.Context) (mcp.Connection, error) { return t.conn, nil }
 
 func newLineConn(in io.Reader, out io.Writer, logger *slog.Logger) *lineConn {
-	c := &lineConn{out: out, logger: logger, in: make(chan line), closed: make(chan struct{}), live: map[jsonrpc.ID]bool{}}
+	c := &lineConn{
+		logger: logger, in: make(chan line), out: make(chan []byte), wrote: make(chan error),
+		closed: make(chan struct{}), live: map[jsonrpc.ID]bool{}, last: lastAnswers,
+	}
 	go c.scan(bufio.NewReaderSize(in, 64<<10))
+	go c.print(out)
 	return c
 }
 
@@ -60,13 +68,22 @@ type line struct {
 type lineConn struct {
 	logger *slog.Logger
 	in     chan line
+	out    chan []byte
+	wrote  chan error // what became of the last one of out
+	last   time.Duration
 	once   sync.Once
 	closed chan struct{}
 
-	mu   sync.Mutex // one message at a time goes out
-	out  io.Writer
-	live map[jsonrpc.ID]bool // the requests that have no answer yet
+	writing sync.Mutex // one message at a time goes out
+	mu      sync.Mutex
+	live    map[jsonrpc.ID]bool // the requests that have no answer yet
 }
+
+// lastAnswers is how long a client may take to read the answers after it has ended its input.
+const lastAnswers = 10 * time.Second
+
+// errUntaken is why an answer was not written.
+var errUntaken = errors.New("the connection is closed, or nobody reads")
 
 // errTooLong is the place of a line that is larger than MaxMessage.
 var errTooLong = fmt.Errorf("the message is larger than %d bytes", MaxMessage)
@@ -85,6 +102,43 @@ func (c *lineConn) scan(r *bufio.Reader) {
 		if err != nil && !errors.Is(err, errTooLong) {
 			return
 		}
+	}
+}
+
+// print writes what is to go out. It stays in a write that does not end; its process does.
+func (c *lineConn) print(w io.Writer) {
+	for {
+		select {
+		case <-c.closed:
+			return
+		case data := <-c.out:
+			_, err := w.Write(data)
+			select {
+			case c.wrote <- err:
+			case <-c.closed:
+				return
+			}
+		}
+	}
+}
+
+// put hands a message to print, and waits until it is written or the connection is closed.
+func (c *lineConn) put(data []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	select {
+	case c.out <- append(data, '\n'):
+	case <-c.closed:
+		return errUntaken
+	}
+	select {
+	case err := <-c.wrote:
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+			return errUntaken
+		}
+		return err
+	case <-c.closed:
+		return errUntaken
 	}
 }
 
@@ -136,6 +190,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case l = <-c.in:
 		}
 		if l.err != nil && !errors.Is(l.err, errTooLong) {
+			time.AfterFunc(c.last, func() { _ = c.Close() })
 			return nil, l.err
 		}
 		msg, refusal := c.accept(l)
@@ -143,6 +198,9 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return msg, nil
 		}
 		c.logger.Warn("a message was refused", "err", refusal.err.Message)
+		if refusal.silent {
+			continue
+		}
 		if err := c.send(refusal); err != nil {
 			return nil, err
 		}
@@ -181,13 +239,12 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if ok {
+		c.mu.Lock()
 		delete(c.live, resp.ID)
+		c.mu.Unlock()
 	}
-	_, err = c.out.Write(append(data, '\n'))
-	return err
+	return c.put(data)
 }
 
 // coded gives an error that has no code of the protocol the general one: what came may not come now.
@@ -196,7 +253,7 @@ func coded(r *jsonrpc.Response) *jsonrpc.Response {
 	if r.Error == nil || errors.As(r.Error, &e) && e.Code != 0 {
 		return r
 	}
-	return &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: r.Error.Error()}}
+	return &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: cut(r.Error.Error())}}
 }
 
 // send writes a refusal.
@@ -205,8 +262,5 @@ func (c *lineConn) send(r *refusal) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, err = c.out.Write(append(data, '\n'))
-	return err
+	return c.put(data)
 }
