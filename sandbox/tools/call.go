@@ -87,7 +87,7 @@ func (t Tools) dispatchFile(ctx context.Context, name Name, raw json.RawMessage)
 		})
 	default:
 		return Reply{}, &sandbox.Error{
-			Kind: sandbox.KindInvalid, Op: "tool " + short(string(name)), Cause: errors.New("there is no such tool"), Fix: "known: " + known(),
+			Kind: sandbox.KindInvalid, Op: "tool " + plainName(short(string(name))), Cause: errors.New("there is no such tool"), Fix: "known: " + known(),
 		}
 	}
 }

@@ -67,6 +67,8 @@ func TestDefinitionsMatchCalls(t *testing.T) {
 	assert.Equal(t, "Error: tool sudo: there is no such tool (known: run_code, shell_exec, run_script, python_eval, install_library, "+
 		"write_file, read_file, list_files, download_file)", r.Text)
 	assert.True(t, r.IsError())
+	r = tools.Tools{}.Call(t.Context(), "x\n\x1b[31m", nil, tools.Streams{})
+	assert.Contains(t, r.Text, `Error: tool "x\n\x1b[31m": there is no such tool`)
 }
 
 func TestCall(t *testing.T) {

@@ -36,6 +36,9 @@ const scratchPackages = "/tmp/packages"
 
 // InstallLibrary installs a package in a sandbox that has a network, which the operator has to grant. It changes nothing
 // of the host and nothing of the image; what is to stay goes to a directory of the workspace.
+//
+// What a package runs while it is installed has the network and the workspace, both. What lies in the workspace is neither
+// run nor obeyed meanwhile.
 func (t Tools) InstallLibrary(ctx context.Context, a InstallArgs) (Output, error) {
 	m, err := findManager(a)
 	if err != nil {

@@ -3,9 +3,16 @@
 package tools_test
 
 import (
+	"context"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,4 +47,27 @@ func TestProtectedFiles(t *testing.T) {
 	assert.Equal(t, []string{"config.yaml"}, names(t, filepath.Dir(file)))
 	_, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: "gateway/other", Content: "x"})
 	assert.NoError(t, err)
+}
+
+// brokenFetcher gets a file whose reading fails.
+type brokenFetcher struct{ cause error }
+
+func (f brokenFetcher) Fetch(context.Context, *url.URL) (io.ReadCloser, int64, error) {
+	return io.NopCloser(iotest.ErrReader(f.cause)), -1, nil
+}
+
+// What fails in this process is told without the paths and addresses of this machine, and stays what it is.
+func TestFailuresTellNoPlaces(t *testing.T) {
+	ts := set(t, fake.New())
+	for _, cause := range []error{
+		&fs.PathError{Op: "read", Path: "/srv/secret", Err: syscall.EIO},
+		&net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7)}, Err: os.NewSyscallError("read", syscall.EIO)},
+	} {
+		ts.Download.Fetcher = brokenFetcher{cause}
+		_, err := ts.DownloadFile(t.Context(), tools.DownloadArgs{URL: "http://a/", Path: "x"})
+		assert.EqualError(t, err, `download_file: "x": input/output error`)
+		assert.ErrorIs(t, err, syscall.EIO)
+		assert.False(t, tools.Final(err), "another attempt may not fail")
+	}
+	assert.Empty(t, names(t, ts.Workspace))
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -158,6 +159,10 @@ func (s spot) failed(tool Name, err error) error {
 	var e *sandbox.Error
 	if errors.As(err, &e) {
 		return err
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) { // without this machine's paths and addresses
+		err = errno
 	}
 	return fmt.Errorf("%s: %q: %w", tool, short(s.asked), err)
 }
