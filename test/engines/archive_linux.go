@@ -5,12 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"runtime"
 )
 
-// layer is the one layer of an image: an uncompressed tar.
+// layer is a layer of an image: an uncompressed tar.
 type layer struct {
 	open func() (io.ReadCloser, error)
 	size int64
@@ -57,33 +58,34 @@ type entry struct {
 	Layers   []string
 }
 
-// layerFile is the layer's name in the archive.
-const layerFile = "layer.tar"
+// file is the layer's name in the archive.
+func (l layer) file() string { return l.digest + ".tar" }
 
-// writeArchive writes i with the layer l as docker save would, which is what every engine's load reads.
-func writeArchive(w io.Writer, i Image, l layer) error {
-	config, err := json.Marshal(description{
-		Architecture: runtime.GOARCH, OS: "linux", Config: i.config,
-		RootFS: rootfs{Type: "layers", DiffIDs: []string{"sha256:" + l.digest}},
-	})
+// writeArchive writes i with its layers, the lowest first, as docker save would, which is what every engine's load reads.
+func writeArchive(w io.Writer, i Image, layers []layer) error {
+	root, e := rootfs{Type: "layers"}, entry{RepoTags: []string{i.Name + ":latest"}}
+	for _, l := range layers {
+		root.DiffIDs = append(root.DiffIDs, "sha256:"+l.digest)
+		e.Layers = append(e.Layers, l.file())
+	}
+	config, err := json.Marshal(description{Architecture: runtime.GOARCH, OS: "linux", Config: i.config, RootFS: root})
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(config)
-	name := hex.EncodeToString(sum[:]) + ".json"
-	manifest, err := json.Marshal([]entry{{Config: name, RepoTags: []string{i.Name + ":latest"}, Layers: []string{layerFile}}})
+	e.Config = hex.EncodeToString(sum[:]) + ".json"
+	manifest, err := json.Marshal([]entry{e})
 	if err != nil {
 		return err
 	}
 	tw := tar.NewWriter(w)
-	if err := writeFile(tw, name, config); err != nil {
+	if err := errors.Join(writeFile(tw, e.Config, config), writeFile(tw, "manifest.json", manifest)); err != nil {
 		return err
 	}
-	if err := writeFile(tw, "manifest.json", manifest); err != nil {
-		return err
-	}
-	if err := writeLayer(tw, l); err != nil {
-		return err
+	for _, l := range layers {
+		if err := writeLayer(tw, l); err != nil {
+			return err
+		}
 	}
 	return tw.Close()
 }
@@ -102,7 +104,7 @@ func writeLayer(tw *tar.Writer, l layer) error {
 		return err
 	}
 	defer r.Close()
-	if err := tw.WriteHeader(&tar.Header{Name: layerFile, Mode: 0o644, Size: l.size}); err != nil {
+	if err := tw.WriteHeader(&tar.Header{Name: l.file(), Mode: 0o644, Size: l.size}); err != nil {
 		return err
 	}
 	_, err = io.Copy(tw, r)

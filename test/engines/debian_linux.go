@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,10 +19,26 @@ import (
 // buildTimeout bounds the making of a Debian, and of nerdctl, with everything that is fetched for it.
 const buildTimeout = 8 * time.Minute
 
-// debianPackages are what the image has, with what they depend on. Their maintainer scripts are not run: nothing of what they
-// do is needed to run a program, and a whole debootstrap takes minutes where this takes half of one.
-func debianPackages() []string {
-	return []string{"base-files", "base-passwd", "coreutils", "dash", "findutils", "grep", "python3", "sed", "util-linux"}
+// part is one of the layers that a Debian comes in: packages, with what they depend on and the parts before it lack. Their
+// maintainer scripts are not run: nearly nothing of what they do is needed to run a program, and a whole debootstrap takes
+// minutes where this takes half of one.
+type part struct {
+	name     string
+	packages []string
+}
+
+// The names of the parts.
+const (
+	pythonPart    = "python"
+	languagesPart = "languages"
+)
+
+// debianParts are the parts, in the order in which they lie on each other.
+func debianParts() []part {
+	return []part{
+		{pythonPart, []string{"base-files", "base-passwd", "coreutils", "dash", "findutils", "grep", "mawk", "python3", "sed", "util-linux"}},
+		{languagesPart, []string{"bash", "diffutils", "nodejs"}},
+	}
 }
 
 // cache returns this package's own directory below the user's cache directory.
@@ -34,8 +51,8 @@ func cache() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// cached returns the path of a file in the cache, which build makes when it is not there. Two processes that want the same
-// file at once build it once.
+// cached returns the path of a file or directory in the cache, which build makes when it is not there. Two processes that
+// want the same one at once build it once.
 func cached(name string, build func(to string) error) (string, error) {
 	dir, err := cache()
 	if err != nil {
@@ -53,66 +70,106 @@ func cached(name string, build func(to string) error) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	part := path + ".part"
-	if err := build(part); err != nil {
-		return "", errors.Join(fmt.Errorf("build %s: %w", name, err), os.RemoveAll(part))
+	unfinished := path + ".part"
+	if err := os.RemoveAll(unfinished); err != nil { // of a process that was killed
+		return "", err
 	}
-	return path, os.Rename(part, path)
+	if err := build(unfinished); err != nil {
+		return "", errors.Join(fmt.Errorf("build %s: %w", name, err), os.RemoveAll(unfinished))
+	}
+	return path, os.Rename(unfinished, path)
 }
 
-// debian returns the layer of a Debian with Python.
-func debian() (layer, error) {
-	for _, name := range []string{"apt-get", "dpkg-deb"} {
-		if _, err := find(name, "a Debian or Ubuntu host"); err != nil {
+// debian returns what makes the layer of a part.
+func debian(name string) func() (layer, error) {
+	return func() (layer, error) {
+		for _, program := range []string{"apt-get", "dpkg-deb"} {
+			if _, err := find(program, "a Debian or Ubuntu host"); err != nil {
+				return layer{}, err
+			}
+		}
+		sum := sha256.Sum256(fmt.Append(nil, debianParts())) // another list is another directory
+		dir, err := cached("debian-"+hex.EncodeToString(sum[:4]), bootstrap)
+		if err != nil {
 			return layer{}, err
 		}
+		return fileLayer(filepath.Join(dir, name+".tar"))
 	}
-	sum := sha256.Sum256([]byte(strings.Join(debianPackages(), " "))) // another list is another file
-	path, err := cached("debian-"+hex.EncodeToString(sum[:4])+".tar", bootstrap)
-	if err != nil {
-		return layer{}, err
-	}
-	return fileLayer(path)
 }
 
-// bootstrap unpacks the packages of the host's release and packs what they hold into the tar to. apt chooses them for a
-// machine on which nothing is installed.
+// bootstrap makes the directory to, with a tar of every part.
 func bootstrap(to string) (err error) {
 	dir, err := os.MkdirTemp("", "toolcell-debian-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	archives, root := filepath.Join(dir, "archives"), filepath.Join(dir, "root")
+	archives := filepath.Join(dir, "archives")
+	if err := errors.Join(os.Mkdir(to, 0o755), os.MkdirAll(filepath.Join(archives, "partial"), 0o755)); err != nil {
+		return err
+	}
+	var packages, unpacked []string
+	for _, p := range debianParts() {
+		packages = append(packages, p.packages...)
+		if err := fetch(dir, archives, packages); err != nil {
+			return err
+		}
+		root := filepath.Join(dir, p.name)
+		if unpacked, err = unpack(archives, root, unpacked); err != nil {
+			return err
+		}
+		if p.name == pythonPart {
+			if err := settle(root); err != nil {
+				return err
+			}
+		}
+		if err := pack(root, filepath.Join(to, p.name+".tar")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch downloads packages of the host's release and what they depend on, as far as they are not in archives. apt chooses
+// them for a machine on which nothing is installed.
+func fetch(dir, archives string, packages []string) error {
 	status := filepath.Join(dir, "status")
-	if err := errors.Join(os.MkdirAll(filepath.Join(archives, "partial"), 0o755), os.Mkdir(root, 0o755), os.WriteFile(status, nil, 0o644)); err != nil {
+	if err := os.WriteFile(status, nil, 0o644); err != nil {
 		return err
 	}
 	args := []string{"--quiet", "--assume-yes", "--download-only", "--no-install-recommends", "-o", "Dir::State::status=" + status,
 		"-o", "Dir::Cache::archives=" + archives, "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=root", "install"}
-	if err := build("", "apt-get", append(args, debianPackages()...)...); err != nil {
-		return err
-	}
-	if err := unpack(archives, root); err != nil {
-		return err
-	}
-	return build("", "tar", "--numeric-owner", "--sort=name", "--exclude=./usr/share/doc/*", "--exclude=./usr/share/man/*",
-		"--exclude=./usr/share/locale/*", "-C", root, "-cf", to, ".")
+	return build("", "apt-get", append(args, packages...)...)
 }
 
-// unpack puts the contents of every package in dir into root, and the users that base-passwd's script would.
-func unpack(dir, root string) error {
-	packages, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+// unpack puts the contents of every package of archives into root, but for those in done, and returns them all.
+func unpack(archives, root string, done []string) ([]string, error) {
+	packages, err := filepath.Glob(filepath.Join(archives, "*.deb"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range packages {
+		if slices.Contains(done, p) {
+			continue
+		}
 		if err := build("", "dpkg-deb", "--extract", p, root); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	return packages, nil
+}
+
+// settle makes what is needed of that which the maintainer scripts of base-passwd and mawk would have made.
+func settle(root string) error {
 	return errors.Join(os.WriteFile(filepath.Join(root, "etc/passwd"), []byte(passwd), 0o644),
-		os.WriteFile(filepath.Join(root, "etc/group"), []byte(group), 0o644))
+		os.WriteFile(filepath.Join(root, "etc/group"), []byte(group), 0o644),
+		os.Symlink("mawk", filepath.Join(root, "usr/bin/awk")))
+}
+
+// pack packs what programs need of root into the tar to.
+func pack(root, to string) error {
+	return build("", "tar", "--numeric-owner", "--sort=name", "--exclude=./usr/share/doc/*", "--exclude=./usr/share/man/*",
+		"--exclude=./usr/share/locale/*", "-C", root, "-cf", to, ".")
 }
 
 // build runs a program that makes something, in dir.

@@ -14,7 +14,7 @@ type Image struct {
 	// Name is its name in every engine.
 	Name string
 
-	layer  func() (layer, error)
+	layers []func() (layer, error)
 	config imageConfig
 }
 
@@ -23,12 +23,21 @@ var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 
 // Busybox has a static busybox under the names of all its programs, users root and app (1000), and /tmp.
 func Busybox() Image {
-	return Image{Name: "toolcell-busybox", layer: busybox(wholeBusybox), config: imageConfig{Env: path}}
+	return Image{Name: "toolcell-busybox", layers: only(busybox(wholeBusybox)), config: imageConfig{Env: path}}
 }
+
+func only(l func() (layer, error)) []func() (layer, error) { return []func() (layer, error){l} }
 
 // Python has Debian's libraries, coreutils, /bin/sh and /usr/bin/python3.
 func Python() Image {
-	return Image{Name: "toolcell-python", layer: debian, config: imageConfig{Env: path}}
+	return Image{Name: "toolcell-python", layers: only(debian(pythonPart)), config: imageConfig{Env: path}}
+}
+
+// Languages has what Python has and, in a second layer, /bin/bash and /usr/bin/node.
+func Languages() Image {
+	i := Python()
+	i.Name, i.layers = "toolcell-languages", append(i.layers, debian(languagesPart))
+	return i
 }
 
 // Entrypoint has an ENTRYPOINT that prints its arguments in place of running them.
@@ -70,12 +79,12 @@ func Healthcheck() Image {
 
 // NoTmp has no /tmp.
 func NoTmp() Image {
-	return Image{Name: "toolcell-notmp", layer: busybox(noTmp), config: imageConfig{Env: path}}
+	return Image{Name: "toolcell-notmp", layers: only(busybox(noTmp)), config: imageConfig{Env: path}}
 }
 
 // NoShell has one program, /bin/echo, and no /etc/passwd.
 func NoShell() Image {
-	return Image{Name: "toolcell-noshell", layer: busybox(echoAlone), config: imageConfig{Env: path}}
+	return Image{Name: "toolcell-noshell", layers: only(busybox(echoAlone)), config: imageConfig{Env: path}}
 }
 
 // Load gives the engine the image, once, and returns its name.
@@ -98,9 +107,22 @@ func (e *Engine) Reload(t testing.TB, i Image) {
 	require.NoError(t, e.load(i), "load %s into %s", i.Name, e.Kind)
 }
 
+// tars makes the layers.
+func (i Image) tars() ([]layer, error) {
+	var ls []layer
+	for _, f := range i.layers {
+		l, err := f()
+		if err != nil {
+			return nil, err
+		}
+		ls = append(ls, l)
+	}
+	return ls, nil
+}
+
 // load streams the archive of i to the engine's load command.
 func (e *Engine) load(i Image) error {
-	l, err := i.layer()
+	ls, err := i.tars()
 	if err != nil {
 		return err
 	}
@@ -109,7 +131,7 @@ func (e *Engine) load(i Image) error {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := writeArchive(w, i, l)
+		err := writeArchive(w, i, ls)
 		written <- err
 		w.CloseWithError(err)
 	}()

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,17 +77,30 @@ func TestOperatorsInterpreter(t *testing.T) {
 	}
 }
 
-// In a container the host's interpreter means nothing.
-func TestInterpreterOfAContainer(t *testing.T) {
+// In a container the host's interpreter means nothing, and each language runs in the image that the operator chose for it.
+func TestInterpretersOfAContainer(t *testing.T) {
 	e := pool.Start(t, engines.Docker)
 	e.Setenv(t)
 	o := backends.Options{}
-	o.Backends.Docker.Helper = conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
-	yaml := fmt.Sprintf("runtime: {python_bin: /opt/host/only/python3, sandbox: {binary: %s}}\nexecutor: {docker_image: %s}\n", e.Binary, e.Load(t, engines.Python()))
-	r, err := gateway(t, yaml, o).Inline(t.Context(), tools.InlineArgs{PythonCall: tools.PythonCall{Name: "t"}, Code: "import sys\nprint(sys.executable)"})
+	o.Backends.Docker.Helper, o.Backends.Docker.ProbeTimeout = helperProgram(t), time.Minute
+	yaml := fmt.Sprintf("runtime: {python_bin: /opt/host/only/python3, sandbox: {binary: %[1]s, run_code: {images: {python: absent:1, node: %[2]s, bash: %[2]s}}}}\n"+
+		"executor: {docker_image: %[2]s}\n", e.Binary, e.Load(t, engines.Languages()))
+	ts := gateway(t, yaml, o)
+	r, err := ts.Inline(t.Context(), tools.InlineArgs{PythonCall: tools.PythonCall{Name: "t"}, Code: "import sys\nprint(sys.executable)"})
 	require.NoError(t, err)
 	require.NoError(t, r.Failed())
 	assert.Equal(t, "/usr/bin/python3", r.Text())
+	for language, c := range map[string]struct{ code, want string }{
+		"JavaScript": {"console.log(process.execPath, process.argv[1], require('os').userInfo().uid > 0)", "/usr/bin/node /code/main.js true\n"},
+		"sh":         {`echo "$BASH ${BASH_VERSION%%.*} $0 $((UID > 0))"`, "/bin/bash 5 /code/main.sh 1\n"},
+	} {
+		r, err := ts.RunCode(t.Context(), tools.CodeArgs{Language: language, Code: c.code})
+		require.NoError(t, err, language)
+		assert.Equal(t, "docker", r.Result.Backend)
+		assert.Equal(t, c.want, string(r.Result.Stdout), r.Text())
+	}
+	_, err = ts.RunCode(t.Context(), tools.CodeArgs{Language: "python", Code: "print(1)"})
+	assert.ErrorIs(t, err, sandbox.ErrUnavailable, "its image is another, which is not there")
 }
 
 // What the operator and the agent wrote down holds: the directories of tools, and the names of variables.

@@ -48,14 +48,27 @@ func toolsAt(t *testing.T, p place) tools.Tools {
 }
 
 // onBackends runs test everywhere that code can run: on the native backend always, on the host under resource limits, and on
-// container engines where they are switched on.
+// container engines where they are switched on, in a long run on nerdctl, too.
 func onBackends(t *testing.T, test func(*testing.T, place)) {
 	on(t, test, engines.Docker, engines.Podman)
+	if engines.Long() {
+		onEngines(t, test, engines.Nerdctl)
+	}
 }
 
-// onKinds does so on one engine, for what no engine has to do with.
+// onAll does so under gVisor, too, in a long run. It is for tools whose programs see the workspace or a tool's directory:
+// what has a directory of its own, run_code, needs Landlock there, which gVisor's kernel lacks.
+func onAll(t *testing.T, test func(*testing.T, place)) {
+	onBackends(t, test)
+	if engines.Long() {
+		t.Run("runsc", func(t *testing.T) { test(t, place{Backend: openRunsc(t)}) })
+	}
+}
+
+// onKinds runs test on one place of each kind, for what engines do alike.
 func onKinds(t *testing.T, test func(*testing.T, place)) { on(t, test, engines.Docker) }
 
+// on runs test on the native backend, on the host under resource limits, and on engines.
 func on(t *testing.T, test func(*testing.T, place), kinds ...engines.Kind) {
 	t.Run("native", func(t *testing.T) { test(t, place{Backend: openNative(t)}) })
 	t.Run("limits", func(t *testing.T) {
@@ -64,8 +77,12 @@ func on(t *testing.T, test func(*testing.T, place), kinds ...engines.Kind) {
 		closing(t, b)
 		test(t, place{Backend: b, OnHost: true})
 	})
+	onEngines(t, test, kinds...)
+}
+
+func onEngines(t *testing.T, test func(*testing.T, place), kinds ...engines.Kind) {
 	for _, k := range kinds {
-		t.Run(string(k), func(t *testing.T) { test(t, place{Backend: openEngine(t, k)}) })
+		t.Run(string(k), func(t *testing.T) { test(t, place{Backend: openEngine(t, pool.Start(t, k), docker.Config{})}) })
 	}
 }
 
@@ -82,17 +99,26 @@ func openNative(t *testing.T) sandbox.Backend {
 	return b
 }
 
-func openEngine(t *testing.T, k engines.Kind) sandbox.Backend {
+func openRunsc(t *testing.T) sandbox.Backend {
 	t.Helper()
-	e := pool.Start(t, k)
+	e := pool.Start(t, engines.Docker)
+	e.RequireRunsc(t)
+	return openEngine(t, e, docker.Config{Runtime: engines.RunscRuntime})
+}
+
+func openEngine(t *testing.T, e *engines.Engine, c docker.Config) sandbox.Backend {
+	t.Helper()
 	e.Setenv(t)
-	b, err := docker.Open(t.Context(), docker.Config{
-		Binary: e.Binary, Image: e.Load(t, engines.Python()), ProbeTimeout: time.Minute,
-		Helper: conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper"),
-	})
+	c.Binary, c.Image, c.ProbeTimeout, c.Helper = e.Binary, e.Load(t, engines.Languages()), time.Minute, helperProgram(t)
+	b, err := docker.Open(t.Context(), c)
 	require.NoError(t, err)
 	closing(t, b)
 	return b
+}
+
+// helperProgram is what is init inside a container.
+func helperProgram(t *testing.T) string {
+	return conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
 }
 
 func closing(t *testing.T, b sandbox.Backend) {

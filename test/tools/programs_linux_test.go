@@ -18,6 +18,7 @@ import (
 
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/tools"
+	"github.com/soulacy/toolcell/test/engines"
 )
 
 // functions are tools that are a function in a file, with what each has to return.
@@ -56,7 +57,7 @@ func TestFunctions(t *testing.T) {
 		bare[c.name] = bareFunction(t, dir, c.name, c.arguments)
 		require.JSONEq(t, c.want, bare[c.name], "%s on this machine", c.name)
 	}
-	onBackends(t, func(t *testing.T, p place) {
+	onAll(t, func(t *testing.T, p place) {
 		ts := toolsAt(t, p)
 		for _, c := range functions() {
 			t.Run(c.name, func(t *testing.T) {
@@ -149,13 +150,9 @@ func snippets() []struct {
 func TestSnippets(t *testing.T) {
 	dir := library(t)
 	onBackends(t, func(t *testing.T, p place) {
-		ts := toolsAt(t, p)
+		ts := toolsAt(t, roomy(p))
 		for _, c := range snippets() {
 			t.Run(c.language, func(t *testing.T) {
-				if why := without(t, p, c.program); why != "" {
-					t.Log(why)
-					return
-				}
 				want, exit := bare(t, c.stdin, c.program, filepath.Join(dir, c.file))
 				require.Equal(t, c.exit, exit, want)
 				code, err := os.ReadFile(filepath.Join(dir, c.file))
@@ -184,10 +181,8 @@ func TestShell(t *testing.T) {
 	out, exit := bare(t, stdin, "/bin/sh", "-c", string(script))
 	require.Zero(t, exit, out)
 	require.Equal(t, want, out, "on this machine")
-	onBackends(t, func(t *testing.T, p place) {
-		ts := toolsAt(t, p)
-		ts.Workspace = filepath.Join(ts.TempDir, "workspace")
-		require.NoError(t, tools.MakeWorkspace(ts.Workspace))
+	onAll(t, func(t *testing.T, p place) {
+		ts := inWorkspace(t, p)
 		o, err := ts.ShellExec(t.Context(), tools.ShellArgs{Command: string(script), Streams: tools.Streams{Stdin: strings.NewReader(stdin)}})
 		require.NoError(t, err)
 		assert.Equal(t, want, o.Text())
@@ -197,21 +192,43 @@ func TestShell(t *testing.T) {
 	})
 }
 
-// without says why a program is not run at a place, or "".
-func without(t *testing.T, p place, program string) string {
+// A script of the workspace is run by what its ending says, and prints what it prints without a sandbox.
+func TestScripts(t *testing.T) {
+	test := func(t *testing.T, p place) {
+		ts := inWorkspace(t, roomy(p))
+		for _, c := range snippets()[:2] { // the third is given a directory of its own for its picture
+			code, err := os.ReadFile(filepath.Join("testdata", c.file))
+			require.NoError(t, err)
+			_, err = ts.WriteFile(t.Context(), tools.WriteArgs{Path: c.file, Content: string(code)})
+			require.NoError(t, err)
+			o, err := ts.RunScript(t.Context(), tools.ScriptArgs{Path: c.file, Streams: tools.Streams{Stdin: strings.NewReader(c.stdin)}})
+			require.NoError(t, err)
+			assert.Equal(t, c.exit, o.Result.ExitCode, o.Text())
+			assert.Equal(t, c.want, string(o.Result.Stdout), o.Text())
+		}
+	}
+	if engines.Long() {
+		onAll(t, test)
+		return
+	}
+	on(t, test)
+}
+
+// roomy has room for what node reserves, which is far more than it uses, where a limit counts that.
+func roomy(p place) place {
+	if p.OnHost {
+		p.Profile.Limits.MemoryMB = 64 << 10
+	}
+	return p
+}
+
+// inWorkspace makes tools that run everything at p, with a workspace.
+func inWorkspace(t *testing.T, p place) tools.Tools {
 	t.Helper()
-	if p.OnHost && program == "node" {
-		return "node reserves more address space than a limit on it leaves"
-	}
-	if p.Backend.Name() == "native" || p.OnHost {
-		return "" // this machine's own programs
-	}
-	r, err := p.Backend.Run(t.Context(), p.Profile, sandbox.Command{Argv: []string{"/bin/sh", "-c", "command -v " + program}})
-	require.NoError(t, err)
-	if r.ExitCode != 0 {
-		return "the image of the tests has no " + program
-	}
-	return ""
+	ts := toolsAt(t, p)
+	ts.Workspace = filepath.Join(ts.TempDir, "workspace")
+	require.NoError(t, tools.MakeWorkspace(ts.Workspace))
+	return ts
 }
 
 // checkChart looks at the picture.
