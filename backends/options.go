@@ -38,6 +38,8 @@ type Options struct {
 	// Inspect is for a program that only wants to know, as a doctor does: nothing is made on this machine, a missing
 	// workspace neither, and no message is logged. What the runner would refuse it still refuses.
 	Inspect bool
+	// Cold keeps nothing ready for calls to come, whatever the configuration says.
+	Cold bool
 	// Open opens one backend. nil means [OpenBackend].
 	Open Opener
 }

@@ -24,6 +24,7 @@ type Runner struct {
 	policy    policy.Policy
 	workspace error // why builtins have none, though one is configured
 	backends  *slots
+	ahead     *tools.Ahead
 	messages  []policy.Message
 }
 
@@ -49,6 +50,9 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 	if dir := c.WorkspaceDir(); dir != "" && !o.Inspect {
 		r.workspace = tools.MakeWorkspace(dir)
 	}
+	if c.Sandbox.Armed && !o.Once && !o.Inspect && !o.Cold {
+		r.ahead = tools.NewAhead(readyEach)
+	}
 	var unprepared error
 	if o.Prepare {
 		unprepared = r.Prepare(ctx)
@@ -70,6 +74,9 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 	}
 	return r, nil
 }
+
+// readyEach is how many sandboxes stand ready for each sort of call: models make several at a time, and rarely many.
+const readyEach = 2
 
 // chosenErr is why the chosen backend is not there at all; one that is there and not ready refuses by itself.
 func chosenErr(b sandbox.Backend, s policy.Selection) error {
@@ -169,7 +176,7 @@ func (r *Runner) Messages() []policy.Message { return r.messages }
 // Tools returns the tools of one agent. The zero Agent asks for nothing. A gateway keeps the value as long as the agent's
 // manifest stays the same.
 func (r *Runner) Tools(a config.Agent) tools.Tools {
-	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID, Download: tools.DownloadRules{Fetcher: r.options.Download}}
+	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID, Ahead: r.ahead, Download: tools.DownloadRules{Fetcher: r.options.Download}}
 	if r.config != nil {
 		t.Workspace, t.Roots = r.config.WorkspaceDir(), r.config.Roots()
 		t.Python = tools.PythonRules{AllowedDirs: r.config.Runtime.AllowedToolDirs, Env: a.Env}
@@ -194,5 +201,5 @@ func (r *Runner) Close() error {
 	if r.backends == nil {
 		return nil
 	}
-	return r.backends.close()
+	return errors.Join(r.ahead.Close(), r.backends.close())
 }

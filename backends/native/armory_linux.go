@@ -190,17 +190,24 @@ func (a *armory) refill(r *rack) {
 	a.work.Add(1)
 	time.AfterFunc(refillPause, func() {
 		defer a.work.Done()
-		ctx, cancel := context.WithTimeout(a.building, armTimeout)
-		defer cancel()
-		err := a.fill(ctx, r)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		r.filling = false
-		if err != nil && !a.closed {
-			r.pause = time.Now().Add(armPause)
-			a.backend.log.Warn("a sandbox could not be built ahead", "error", err)
+		for a.build(r) {
 		}
 	})
+}
+
+// build fills a rack, and reports whether calls have taken something meanwhile.
+func (a *armory) build(r *rack) bool {
+	ctx, cancel := context.WithTimeout(a.building, armTimeout)
+	defer cancel()
+	err := a.fill(ctx, r)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil && !a.closed {
+		r.pause = time.Now().Add(armPause)
+		a.backend.log.Warn("a sandbox could not be built ahead", "error", err)
+	}
+	r.filling = err == nil && a.keeps(r) && len(r.ready) < r.want
+	return r.filling
 }
 
 // fill builds sandboxes one after the other until a rack has what it should. Its calls are made without when one cannot
@@ -292,10 +299,11 @@ func (a *armory) inspect() {
 			}
 		}
 		r.ready = kept
-		if len(gone) > 0 {
-			a.discard(gone)
-			a.refill(r)
+		if len(gone) == 0 {
+			continue
 		}
+		a.discard(gone)
+		a.refill(r)
 		if r.once && len(kept) == 0 {
 			a.drop(r)
 		}

@@ -54,6 +54,8 @@ type Sandbox struct {
 	TmpMB, ShmMB int
 	// ScratchExec lets programs on the scratch run.
 	ScratchExec bool
+	// Armed has sandboxes stand ready for the calls that are likely to come; native only.
+	Armed bool
 	// PythonTools is the least isolation of file, inline and plugin tools. "" means ToolsContainer.
 	PythonTools PythonTools
 	// RunCode holds run_code's images.

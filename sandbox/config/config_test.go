@@ -271,6 +271,9 @@ func TestKeysBackendsCannotHonour(t *testing.T) {
 			assert.Equal(t, ok, err == nil, "%s: %v", text, err)
 		}
 	}
+	assert.Contains(t, refused(t, "runtime: {sandbox: {binary: podman, armed: true}}"), "nothing stands ready on podman")
+	assert.False(t, parse(t, "runtime: {sandbox: {binary: podman}}").Sandbox.Armed)
+	assert.True(t, parse(t, "runtime: {sandbox: {binary: auto}}").Sandbox.Armed, "auto may find native")
 	c := parse(t, "runtime: {sandbox: {binary: native}}\nexecutor: {backend: podman, docker_network: tools}")
 	assert.Equal(t, config.Podman, c.ToolBackend(), "the tools have a backend of their own, which can")
 	assert.Equal(t, "tools", c.ToolProfile(config.Podman).Network)

@@ -150,7 +150,7 @@ func defaults(goos string) *Config {
 		GOOS:     goos,
 		LogLevel: slog.LevelError,
 		Sandbox: Sandbox{
-			Limits: p.Limits, PIDs: p.PIDs, TmpMB: p.TmpfsMB, ShmMB: p.ShmMB, PythonTools: ToolsContainer,
+			Limits: p.Limits, PIDs: p.PIDs, TmpMB: p.TmpfsMB, ShmMB: p.ShmMB, Armed: true, PythonTools: ToolsContainer,
 		},
 		Executor: Executor{Network: p.Network, User: p.User},
 	}
@@ -215,6 +215,9 @@ func (c *Config) settle(d *decoder) {
 		if s.PythonTools == ToolsLimits {
 			c.Executor.Backend = ExecutionLocal
 		}
+	}
+	if _, written := d.origins[sandboxPath+".armed"]; !written && IsEngine(s.Binary) {
+		s.Armed = false
 	}
 	fill(&s.Image, s.Binary, pythonImage)
 	fill(&s.RunCode.Python, s.Binary, pythonImage)

@@ -41,6 +41,7 @@ func (s *Sandbox) schema(home string) section {
 		{"roots", list[string]{&s.Roots, absolute(home)}},
 	}, s.limits(), []key{
 		{"scratch_exec", boolean{p: &s.ScratchExec}},
+		{"armed", boolean{p: &s.Armed}},
 		{"python_tools", word[PythonTools]{p: &s.PythonTools, words: []PythonTools{ToolsContainer, ToolsLimits}}},
 		{"run_code", section{keys: []key{{"images", section{keys: []key{
 			{"python", text{&s.RunCode.Python, image()}},

@@ -181,15 +181,24 @@ func (a *Ahead) used(s *sort) {
 		return
 	}
 	have.making = true
-	a.work.Go(func() {
-		err := a.fill(have)
+	a.work.Go(func() { a.make(have) })
+}
+
+// make makes what a sort lacks, and what calls take meanwhile.
+func (a *Ahead) make(s *sort) {
+	for {
+		err := a.fill(s)
 		a.mu.Lock()
-		defer a.mu.Unlock()
-		have.making = false
 		if err != nil {
-			have.pause = time.Now().Add(aheadPause)
+			s.pause = time.Now().Add(aheadPause)
 		}
-	})
+		s.making = err == nil && a.lacks(s)
+		making := s.making
+		a.mu.Unlock()
+		if !making {
+			return
+		}
+	}
 }
 
 // makeRoom gives up the sort that was used the longest time ago, when there are too many. The lock is held.
@@ -207,7 +216,7 @@ func (a *Ahead) makeRoom() {
 	}
 }
 
-// fill makes what a sort lacks.
+// fill makes one sandbox ready, or all where calls have no directories of their own.
 func (a *Ahead) fill(s *sort) error {
 	ctx, cancel := context.WithTimeout(a.making, aheadTimeout)
 	defer cancel()
@@ -218,23 +227,19 @@ func (a *Ahead) fill(s *sort) error {
 		s.wanted = err == nil // the backend replaces what is used
 		return err
 	}
-	for a.lacks(s) {
-		st, err := s.newStage(ctx)
-		if err != nil {
-			return err
-		}
-		if !a.put(s, st) {
-			return errors.Join(st.leave(), st.remove())
-		}
+	st, err := s.newStage(ctx)
+	if err != nil {
+		return err
+	}
+	if !a.put(s, st) {
+		return st.end()
 	}
 	return nil
 }
 
-// lacks reports whether a sort is to get more.
+// lacks reports whether a sort is to get more. The lock is held.
 func (a *Ahead) lacks(s *sort) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Contains(a.sorts, s) && len(s.stages) < a.count
+	return slices.Contains(a.sorts, s) && s.file != "" && len(s.stages) < a.count
 }
 
 // put adds what is ready to its sort, unless that was given up meanwhile.
@@ -302,7 +307,7 @@ func (s *sort) close() error {
 	}
 	var errs []error
 	for _, st := range s.stages {
-		errs = append(errs, st.leave(), st.remove())
+		errs = append(errs, st.end())
 	}
 	return errors.Join(errs...)
 }
