@@ -57,7 +57,7 @@ generate: ## generate the seccomp programs from the profile again
 
 bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=1 adds those from npm (10 minutes)
 	@test/bench/peers.sh
-	$(GO) run ./test/bench -bin bin -json bin/bench.json -plots bin/plots
+	$(GO) run ./test/bench -bin bin -json bin/bench.json -plots bin/plots -steps 100
 
 soak: build ## make ten thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
 	TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -p 1 -timeout 120m -v ./test/conformance ./test/soak ./test/cpython

@@ -46,9 +46,10 @@ func (p blockPlan) measure(runs []*blockRun) ([]*blockRun, error) {
 			if dead[r] {
 				continue
 			}
-			if p.progress != nil {
-				p.progress.show("%s: turn %d of %d: %s, %d callers", p.title, round+1, p.rounds, r.subject.name, r.callers)
+			if err := p.progress.goOn(); err != nil {
+				return nil, err
 			}
+			p.progress.show("%s: turn %d of %d: %s, %d callers", p.title, round+1, p.rounds, r.subject.name, r.callers)
 			err := r.add(p.length)
 			if err != nil && (!r.subject.peer || p.lost == nil) {
 				return nil, fmt.Errorf("measure %s with %d callers: %w", r.subject.name, r.callers, err)

@@ -23,16 +23,8 @@ func (h here) Choose(context.Context, tools.Request) (tools.Place, error) {
 
 // codeCold makes a call of run_code itself.
 func codeCold(b sandbox.Backend, p program) subject {
-	t := tools.Tools{Chooser: here{b}}
-	return subject{name: nameCode, run: func() (time.Duration, error) {
-		begin := time.Now()
-		r, err := t.RunCode(context.Background(), tools.CodeArgs{Language: p.code.language, Code: p.code.code})
-		d := time.Since(begin)
-		if err != nil {
-			return d, err
-		}
-		return d, check(r.Result, p.output)
-	}}
+	args := tools.CodeArgs{Language: p.code.language, Code: p.code.code}
+	return subject{name: nameCode, run: func() (time.Duration, error) { return runCode(tools.Tools{Chooser: here{b}}, args, p.output) }}
 }
 
 // snippetCall is a call as run_code makes it: the code in a file of a read-only mount, an output directory that it is
@@ -84,7 +76,48 @@ func (c *snippetCall) output() string { return filepath.Join(c.dir, "output") }
 // arm has the call's sandbox stand ready.
 func (c *snippetCall) arm(a sandbox.Arming) error {
 	a.Count, a.Once, a.Like = 1, true, c.command
-	return c.backend.Arm(context.Background(), c.profile, a)
+	return armOne(c.backend, c.profile, a)
+}
+
+// armTurns is how often something is armed until it stands ready: what others do to the armory meanwhile may undo it.
+const armTurns = 5
+
+var errNothingReady = errors.New("nothing stands ready, though no error was said")
+
+// armOne has a sandbox stand ready, and looks that it does.
+func armOne(b *native.Backend, p sandbox.ContainerProfile, a sandbox.Arming) error {
+	for range armTurns {
+		before := b.ArmedStats().Ready
+		if err := b.Arm(context.Background(), p, a); err != nil {
+			return err
+		}
+		if b.ArmedStats().Ready > before {
+			return nil
+		}
+	}
+	return errNothingReady
+}
+
+var errNotServed = errors.New("the call did not find what stood ready for it")
+
+// again makes a call once more when it did not find what stood ready: that may have been given up at this very time.
+func again(call func() (time.Duration, error)) (d time.Duration, err error) {
+	for range armTurns {
+		if d, err = call(); !errors.Is(err, errNotServed) {
+			return d, err
+		}
+	}
+	return d, err
+}
+
+// served makes a call that has to find a sandbox standing ready: another one's time is none of an armed call.
+func served(b *native.Backend, call func() (time.Duration, error)) (time.Duration, error) {
+	before := b.ArmedStats().Served
+	d, err := call()
+	if err == nil && b.ArmedStats().Served != before+1 {
+		err = errNotServed
+	}
+	return d, err
 }
 
 // run writes the code and makes the call.
@@ -108,7 +141,7 @@ func (c *snippetCall) close() error {
 
 // codeArmed makes calls as run_code does, each of which finds a sandbox standing ready; a says with what in it.
 func codeArmed(name string, b *native.Backend, p program, a sandbox.Arming) subject {
-	return subject{name: name, run: func() (d time.Duration, err error) {
+	one := func() (d time.Duration, err error) {
 		c, err := newSnippetCall(b, p.code)
 		if err != nil {
 			return 0, err
@@ -117,33 +150,28 @@ func codeArmed(name string, b *native.Backend, p program, a sandbox.Arming) subj
 		if err := c.arm(a); err != nil {
 			return 0, err
 		}
-		return c.run(p.output)
-	}}
+		return served(b, func() (time.Duration, error) { return c.run(p.output) })
+	}
+	return subject{name: name, run: func() (time.Duration, error) { return again(one) }}
 }
 
 // codeWays are the ways to run the program as a snippet. Those that need an interpreter to stand ready are left out, and
-// said so, where none does.
-func (m *measurement) codeWays(p program) []subject {
-	if p.code == nil {
-		return nil
-	}
-	list := []subject{codeCold(m.backend, p), codeArmed(nameCodeSandbox, m.backend, p, sandbox.Arming{})}
+// said so, where none does. done gives back what the ways keep ready.
+func (m *measurement) codeWays(p program) (list []subject, done func() error) {
+	list = []subject{codeCold(m.backend, p), codeArmed(nameCodeSandbox, m.backend, p, sandbox.Arming{})}
 	with := sandbox.Arming{Interpreter: p.code.interpreter}
-	pinned, preloaded := with, with
-	pinned.Pin = true
-	preloaded.Preload, preloaded.Pin = importedModules(), true
-	ways := []subject{codeArmed(nameCodeArmed, m.backend, p, with)}
+	err := m.standsReady(p, with)
+	a := newAhead(m.backend, p)
+	list = m.optional(p, list, a.subject(), err)
 	switch p.name {
 	case python().name:
-		ways = append(ways, codeArmed(namePinned, m.backend, p, pinned))
+		with.Pin = true
+		list = m.optional(p, list, codeArmed(namePinned, m.backend, p, with), err)
 	case imports().name:
-		ways = append(ways, codeArmed(namePreloaded, m.backend, p, preloaded))
+		with.Preload, with.Pin = importedModules(), true
+		list = m.optional(p, list, codeArmed(namePreloaded, m.backend, p, with), err)
 	}
-	err := m.standsReady(p, with)
-	for _, w := range ways {
-		list = m.optional(p, list, w, err)
-	}
-	return list
+	return list, a.close
 }
 
 var errNoInterpreter = errors.New("no interpreter stands ready in the sandbox that was armed for one")

@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/soulacy/toolcell/backends/native"
@@ -102,7 +104,10 @@ func bench(o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	m := newMeasurement(o, b)
+	// An interrupt ends the run after the call that is under way, so that what was started is stopped.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := newMeasurement(ctx, o, b)
 	m.results.Machine.print(os.Stdout)
 	if o.engines {
 		m.progress.show("starting the engines")
@@ -111,16 +116,16 @@ func bench(o options) (err error) {
 			return err
 		}
 	}
-	if err := m.all(context.Background()); err != nil {
+	if err := m.all(ctx); err != nil {
 		return err
 	}
 	return o.write(&m.results)
 }
 
-func newMeasurement(o options, b *native.Backend) *measurement {
+func newMeasurement(ctx context.Context, o options, b *native.Backend) *measurement {
 	m := &measurement{
-		options: o, backend: b, progress: newProgress(), known: map[string][]subject{},
-		warm: 10, blockRounds: 3, blockLength: 1500 * time.Millisecond,
+		options: o, backend: b, progress: newProgress(ctx), known: map[string][]subject{},
+		warm: 10, blockRounds: 2, blockLength: 1500 * time.Millisecond,
 	}
 	if o.quick {
 		m.warm, m.blockRounds, m.blockLength = 3, 1, 500*time.Millisecond

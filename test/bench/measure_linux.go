@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,10 +142,13 @@ func firstLine(s string) string {
 	return line
 }
 
+// tableLimit is about how long the rounds of a table may take, so that the whole takes about ten minutes.
+const tableLimit = 50 * time.Second
+
 // roundsOf plans the rounds of a table.
 func (m *measurement) roundsOf(title string, divisor int) rounds {
 	lost := func(name string, err error) { m.lacksIn(title, name, err) }
-	return rounds{n: max(m.options.rounds/divisor, 2), warm: m.warm, title: title, progress: m.progress, lost: lost}
+	return rounds{n: max(m.options.rounds/divisor, 2), warm: m.warm, limit: tableLimit, title: title, progress: m.progress, lost: lost}
 }
 
 // ways are all the ways to run a program that work here.
@@ -171,7 +175,6 @@ func (m *measurement) ways(p program, dir string) []subject {
 // own are toolcell's ways to run the program, and the bare starts.
 func (m *measurement) own(p program) []subject {
 	list := []subject{bare(nameBare, p), captured(nameCaptured, p.argv, p), cold(m.backend, p), armed(m.backend, p)}
-	list = append(list, m.codeWays(p)...)
 	cli, err := filepath.Abs(filepath.Join(m.options.bin, "toolcell"))
 	if err == nil {
 		err = exists(cli)
@@ -230,7 +233,8 @@ func (m *measurement) starts(dir string) error {
 
 // python measures a short snippet, which is what most tools are.
 func (m *measurement) python(dir string) error {
-	all, err := m.snippet(python(), dir)
+	p := python()
+	all, err := m.snippet(p, strings.Join(p.argv, " "), m.ways(p, dir))
 	if err != nil || all == nil {
 		return err
 	}
@@ -244,13 +248,8 @@ func (m *measurement) python(dir string) error {
 // imports measures a snippet whose start is mostly imports.
 func (m *measurement) imports(string) error {
 	p := imports()
-	if err := exists(p.argv[0]); err != nil {
-		m.lacks(p.name, err)
-		return nil
-	}
-	ways := append([]subject{bare(nameBare, p), cold(m.backend, p)}, m.codeWays(p)...)
-	all, _, err := m.sideBySide(p, "python3, five common imports", ways)
-	if err != nil {
+	all, err := m.snippet(p, "python3, five common imports", []subject{bare(nameBare, p), cold(m.backend, p)})
+	if err != nil || all == nil {
 		return err
 	}
 	m.ratio(importsToBare, all, namePreloaded, nameBare)
@@ -260,7 +259,8 @@ func (m *measurement) imports(string) error {
 
 // node measures the same in JavaScript.
 func (m *measurement) node(dir string) error {
-	all, err := m.snippet(node(), dir)
+	p := node()
+	all, err := m.snippet(p, strings.Join(p.argv, " "), m.ways(p, dir))
 	if err != nil || all == nil {
 		return err
 	}
@@ -280,13 +280,15 @@ func (m *measurement) common(name string, all []series) {
 	m.ratio(name+": run_code cold, over docker exec", all, nameCode, nameExec)
 }
 
-// snippet measures an interpreter's program, where the interpreter is installed.
-func (m *measurement) snippet(p program, dir string) ([]series, error) {
+// snippet measures an interpreter's program in the given ways and those of run_code, where the interpreter is installed.
+func (m *measurement) snippet(p program, title string, ways []subject) (all []series, err error) {
 	if err := exists(p.argv[0]); err != nil {
 		m.lacks(p.name, err)
 		return nil, nil
 	}
-	all, _, err := m.sideBySide(p, strings.Join(p.argv, " "), m.ways(p, dir))
+	code, done := m.codeWays(p)
+	defer func() { err = errors.Join(err, done()) }()
+	all, _, err = m.sideBySide(p, title, append(ways, code...))
 	return all, err
 }
 
@@ -298,6 +300,7 @@ func (m *measurement) table(t table, all []series, cpu []block) {
 		}
 		t.Rows = append(t.Rows, r)
 	}
+	slices.SortStableFunc(t.Rows, func(a, b row) int { return rank(a.Name) - rank(b.Name) })
 	m.progress.clear()
 	t.print(os.Stdout)
 	m.results.Tables = append(m.results.Tables, t)

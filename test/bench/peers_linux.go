@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,8 @@ type wrapper struct {
 	find func() (string, error)
 	// args are what comes between it and the command line; env is added to the environment.
 	args, env []string
+	// shell says that it takes the command line as a shell would.
+	shell bool
 }
 
 // wrappers are the peers of this kind. dir is for what they leave.
@@ -28,7 +31,7 @@ func wrappers(dir string) []wrapper {
 			args: []string{"--root", filepath.Join(dir, "runsc"), "--network=none", "--platform=ptrace", "do"},
 		},
 		{name: nameCodex, slow: true, find: readyCodex, args: []string{"sandbox", "--"}, env: []string{"CODEX_HOME=" + codexHome()}},
-		{name: nameSrt, slow: true, find: fromNPM("srt")},
+		{name: nameSrt, slow: true, find: fromNPM("srt"), args: []string{"-c"}, shell: true},
 	}
 }
 
@@ -50,13 +53,27 @@ func (w wrapper) subject(p program, dir string) (subject, error) {
 	if err != nil {
 		return s, err
 	}
-	argv := append(append([]string{path}, w.args...), p.argv...)
+	argv := append([]string{path}, w.args...)
+	if w.shell {
+		argv = append(argv, quoted(p.argv))
+	} else {
+		argv = append(argv, p.argv...)
+	}
 	s.run = func() (time.Duration, error) {
 		cmd := command(argv)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), w.env...)
 		return capture(cmd, p)
 	}
 	return s, nil
+}
+
+// quoted writes a command line for a shell.
+func quoted(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
 }
 
 func inPath(name string) func() (string, error) {

@@ -62,6 +62,11 @@ func kindOf(name string) chart.Kind {
 	return chart.Peer
 }
 
+// rank orders ways in a table: what is measured against, toolcell, the others.
+func rank(name string) int {
+	return map[chart.Kind]int{chart.Reference: 0, chart.Ours: 1, chart.Peer: 2}[kindOf(name)]
+}
+
 // startsOf draws how long a call takes, the quickest first.
 func startsOf(t table, title string, r *results) chart.Bars {
 	p := chart.Bars{Title: title, Subtitle: "p50, a thin line to p95; logarithmic; " + r.Machine.short(), Unit: "ms"}

@@ -33,10 +33,20 @@ const (
 // rounds says how much is measured.
 type rounds struct {
 	n, warm int
+	// limit ends the rounds early on a slow machine, when there have been at least leastRounds. 0 is none.
+	limit time.Duration
 	// title and progress are for who watches. lost is told of a peer that failed; without it that is an error.
 	title    string
 	progress *progress
 	lost     func(name string, err error)
+}
+
+// leastRounds are made however long they take.
+const leastRounds = 20
+
+// over reports whether there is no time for another round.
+func (r rounds) over(round int, begun time.Time) bool {
+	return r.limit > 0 && round >= leastRounds && time.Since(begun) > r.limit
 }
 
 // measure calls every subject once a round, in an order that each round draws anew.
@@ -50,8 +60,14 @@ func (r rounds) measure(subjects []subject) ([]series, error) {
 		out[i] = newSeries(s.name, r.n)
 	}
 	dead := make([]bool, len(subjects))
-	rng := rand.New(rand.NewPCG(2, uint64(len(subjects))))
+	rng, begun := rand.New(rand.NewPCG(2, uint64(len(subjects)))), time.Now()
 	for round := range r.n {
+		if err := r.progress.goOn(); err != nil {
+			return nil, err
+		}
+		if r.over(round, begun) {
+			break
+		}
 		for _, i := range rng.Perm(len(subjects)) {
 			if dead[i] || round%every[i] != 0 {
 				continue
@@ -72,9 +88,7 @@ func (r rounds) measure(subjects []subject) ([]series, error) {
 }
 
 func (r rounds) show(format string, args ...any) {
-	if r.progress != nil {
-		r.progress.show(format, args...)
-	}
+	r.progress.show(format, args...)
 }
 
 // mayLose notes a peer that failed, and reports whether the others go on without it.

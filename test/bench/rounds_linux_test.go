@@ -61,6 +61,20 @@ func TestFailureIsNoTime(t *testing.T) {
 	require.ErrorIs(t, err, errOutput)
 }
 
+// On a slow machine there are fewer rounds, but never too few.
+func TestRoundsEnd(t *testing.T) {
+	s := subject{name: "a", run: func() (time.Duration, error) { return time.Millisecond, nil }}
+	all, err := rounds{n: 3 * leastRounds, limit: time.Nanosecond}.measure([]subject{s})
+	require.NoError(t, err)
+	assert.Equal(t, leastRounds, newRow(all[0]).Calls)
+}
+
+func TestQuoted(t *testing.T) {
+	out, err := command([]string{"/bin/sh", "-c", quoted([]string{"printf", "%s|", "a b", "it's", "$HOME", ""})}).Output()
+	require.NoError(t, err)
+	assert.Equal(t, "a b|it's|$HOME||", string(out))
+}
+
 // A peer that fails is left out, and said so; the others go on.
 func TestLostPeer(t *testing.T) {
 	boom := errors.New("boom")

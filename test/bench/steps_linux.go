@@ -157,29 +157,31 @@ func (t trace) call(w window, spawner, steps int) (onecall, error) {
 }
 
 // takeSteps takes the time of each step from init's events. The plan begins when its descriptor is closed, which is the
-// close(2) behind init's last mmap(2), since no plan has one; it ends with the fork of the program. Each step lasts from the end of
-// the one before, so what init computes in between is in it.
+// close(2) behind init's first mmap(2), since no plan has one; it ends with the lseek(2) before the next, by which the
+// program is mapped, or with the fork of the program. Each step lasts from the end of the one before, so what init computes
+// in between is in it.
 func (c *onecall) takeSteps(events []event, steps int) (begun, done int64, err error) {
-	mapped := -1
-	for i, e := range events {
-		if e.kind == eventLeave && e.number == unix.SYS_MMAP {
-			mapped = i
-		}
-	}
+	mapped := slices.IndexFunc(events, func(e event) bool { return e.kind == eventLeave && e.number == unix.SYS_MMAP })
 	if mapped < 0 || len(events) < mapped+3 || events[mapped+2].number != unix.SYS_CLOSE {
 		return 0, 0, fmt.Errorf("%w: the plan begins nowhere", errIncomplete)
 	}
-	begun = events[mapped+2].at
-	done = begun
+	ends := []int64{events[mapped+2].at}
 	for _, e := range events[mapped+3:] {
 		if e.kind == eventFork {
 			break
 		}
+		if e.kind == eventLeave && e.number == unix.SYS_MMAP {
+			ends = ends[:len(ends)-1]
+			break
+		}
 		if e.kind == eventLeave {
-			c.steps = append(c.steps, e.at-done)
-			done = e.at
+			ends = append(ends, e.at)
 		}
 	}
+	for i := range len(ends) - 1 {
+		c.steps = append(c.steps, ends[i+1]-ends[i])
+	}
+	begun, done = ends[0], ends[len(ends)-1]
 	if len(c.steps) != steps {
 		return begun, done, fmt.Errorf("%w: init made %d system calls for a plan of %d", errIncomplete, len(c.steps), steps)
 	}

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script writes a trace of one call as perf prints it: the spawner is 10, init 20, the program 30.
-func script(closeAfterMap bool) string {
+// script writes a trace of one call as perf prints it: the spawner is 10, init 20, the program 30. after names what else is
+// mapped after the plan.
+func script(closeAfterMap bool, after ...string) string {
 	var b strings.Builder
 	at := 1000
 	line := func(tid int, format string, args ...any) {
@@ -33,6 +34,11 @@ func script(closeAfterMap bool) string {
 	call(20, unix.SYS_UNSHARE)
 	at += 500
 	call(20, unix.SYS_MOUNT)
+	for range len(after) {
+		call(20, unix.SYS_LSEEK)
+		call(20, unix.SYS_MMAP)
+		call(20, unix.SYS_CLOSE)
+	}
 	line(20, "sched:sched_process_fork: comm=a pid=20 child_comm=a child_pid=30")
 	line(30, "sched:sched_process_exec: filename=/bin/true pid=30 old_pid=30")
 	line(30, "sched:sched_process_exit: comm=true pid=30 prio=120")
@@ -55,6 +61,15 @@ func TestTraceOfACall(t *testing.T) {
 		sum += d
 	}
 	assert.Equal(t, wholeWindow.end-wholeWindow.begin, sum, "the phases are the whole call")
+}
+
+// What init maps after the plan is none of its steps.
+func TestTraceEndsWithThePlan(t *testing.T) {
+	tr, err := readTrace(strings.NewReader(script(true, "the program")))
+	require.NoError(t, err)
+	c, err := tr.call(wholeWindow, 10, 2)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{20, 520}, c.steps)
 }
 
 // A call that the trace does not show whole, or whose steps are not the plan's, is left out, not guessed.

@@ -81,10 +81,10 @@ func armed(b *native.Backend, p program) subject {
 		return b.Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Arming{Count: n})
 	}
 	single := func() (time.Duration, error) {
-		if err := arm(1); err != nil {
+		if err := armOne(b, sandbox.ContainerProfile{}, sandbox.Arming{Count: 1}); err != nil {
 			return 0, err
 		}
-		d, err := call(b, p)
+		d, err := served(b, func() (time.Duration, error) { return call(b, p) })
 		return d, errors.Join(err, arm(0))
 	}
 	return subject{
@@ -93,7 +93,7 @@ func armed(b *native.Backend, p program) subject {
 			if inBurst.Load() {
 				return call(b, p)
 			}
-			return single()
+			return again(single)
 		},
 		ahead: func(n int) error {
 			inBurst.Store(n > 0)
