@@ -34,6 +34,7 @@ type Ahead struct {
 	mu     sync.Mutex
 	closed bool
 	sorts  []*sort
+	swept  []string // the directories for temporary files that have been looked through
 	work   sync.WaitGroup
 }
 
@@ -227,6 +228,7 @@ func (a *Ahead) fill(s *sort) error {
 		s.wanted = err == nil // the backend replaces what is used
 		return err
 	}
+	a.sweepOnce(s.temp)
 	st, err := s.newStage(ctx)
 	if err != nil {
 		return err
@@ -235,6 +237,19 @@ func (a *Ahead) fill(s *sort) error {
 		return st.end()
 	}
 	return nil
+}
+
+// sweepOnce removes the directories that a process left which was killed while sandboxes stood ready in it.
+func (a *Ahead) sweepOnce(temp string) {
+	a.mu.Lock()
+	done := slices.Contains(a.swept, temp)
+	if !done {
+		a.swept = append(a.swept, temp)
+	}
+	a.mu.Unlock()
+	if !done {
+		sweep(temp)
+	}
 }
 
 // lacks reports whether a sort is to get more. The lock is held.

@@ -27,11 +27,16 @@ type stage struct {
 	code string
 	// leave gives up the sandbox that waits for the call, should the call not have taken it; see [Ahead].
 	leave func() error
+	// held is the directory, locked for as long as this process lives; nil where that cannot be.
+	held *os.File
 }
+
+// stagePrefix begins the names of the directories, and of no other: what sweep finds by it is removed.
+const stagePrefix = "toolcell-call-"
 
 // newStage makes the directories and writes the code.
 func newStage(temp, file, code string, user sandbox.UserSpec) (*stage, error) {
-	dir, err := os.MkdirTemp(temp, "toolcell-")
+	dir, err := os.MkdirTemp(temp, stagePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the call: %w", err)
 	}
@@ -41,7 +46,10 @@ func newStage(temp, file, code string, user sandbox.UserSpec) (*stage, error) {
 		return nil, errors.Join(fmt.Errorf("make a directory for the call: %w", err), os.RemoveAll(dir))
 	}
 	s := &stage{dir: real, code: file, leave: func() error { return nil }}
-	if err := s.fill(code, user); err != nil {
+	if s.held, err = hold(real); err == nil {
+		err = s.fill(code, user)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
 	return s, nil
@@ -100,6 +108,9 @@ func (s *stage) mounts(output bool) []sandbox.Mount {
 
 // remove removes everything, also below directories that the program made unreadable.
 func (s *stage) remove() error {
+	if s.held != nil {
+		defer s.held.Close()
+	}
 	flatErr := flatten(s.dir, []string{filepath.Base(s.codeDir()), filepath.Base(s.outputDir())})
 	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("remove the call's directory: %w", errors.Join(err, flatErr))
