@@ -16,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/soulacy/toolcell/test/need"
 )
 
 // Code in every language runs, with the answer to the byte.
@@ -26,7 +28,7 @@ func TestRunCode(t *testing.T) {
 			"node":   "console.log(2 + 2); console.error('err'); process.exit(3)",
 			"bash":   "echo $((2 + 2)); echo err >&2; exit 3",
 		} {
-			if _, err := exec.LookPath(language); err != nil && !required() && language == "node" {
+			if _, err := exec.LookPath(language); err != nil && !need.Everything() && language == "node" {
 				t.Log("left out: there is no node here")
 				continue
 			}

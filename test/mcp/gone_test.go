@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +74,10 @@ func TestGoneClient(t *testing.T) {
 
 // So does a signal.
 func TestSignal(t *testing.T) {
+	// What has a handler here has the default in a program, however the tests themselves were started.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130, syscall.SIGHUP: 129} {
 		m := newMachine(t)
 		r := m.raw(t, "lasting-signal")

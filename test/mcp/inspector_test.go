@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/soulacy/toolcell/test/need"
 )
 
 // inspectorVersion is the version of the protocol's inspector that these tests, and the README, use.
@@ -21,15 +22,14 @@ const inspectorVersion = "2.12.0"
 // is skipped, or fails under TOOLCELL_TEST_REQUIRE=1.
 func inspector(t *testing.T) string {
 	t.Helper()
-	requireNative(t)
+	programs.RequireNative(t)
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	dir := filepath.Join(cache, "toolcell", "inspector-"+inspectorVersion)
 	program := filepath.Join(dir, "node_modules", ".bin", "mcp-inspector")
 	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			lacking(t, err)
-		}
+		_, err := exec.LookPath(name)
+		need.NoError(t, err, "the inspector needs it")
 	}
 	if _, err := os.Stat(program); err == nil {
 		return program
@@ -40,22 +40,12 @@ func inspector(t *testing.T) string {
 	defer os.RemoveAll(fresh)
 	cmd := exec.Command("npm", "install", "--prefix", fresh, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
 		"@modelcontextprotocol/inspector@"+inspectorVersion)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		lacking(t, errors.New(string(out)))
-	}
+	out, err := cmd.CombinedOutput()
+	need.NoError(t, err, "the inspector cannot be installed: "+string(out))
 	if err := os.Rename(fresh, dir); err != nil { // another test's was first
 		require.FileExists(t, program)
 	}
 	return program
-}
-
-// lacking skips the test for what the machine lacks, or fails it where nothing may be lacking.
-func lacking(t *testing.T, why error) {
-	t.Helper()
-	if required() {
-		require.NoError(t, why)
-	}
-	t.Skip(why)
 }
 
 // inspect runs the inspector in its command-line mode and returns its exit code, its output and its complaints.
@@ -63,7 +53,7 @@ func (m machine) inspect(t *testing.T, flags ...string) (code int, stdout, stder
 	t.Helper()
 	var out, complaints bytes.Buffer
 	cmd := exec.Command(inspector(t), append([]string{"--cli", "--connect-timeout", "120000"}, flags...)...)
-	cmd.Env = append(m.command().Env, "HOME="+t.TempDir(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(m.command().Env, "HOME="+t.TempDir(), "PATH="+programs.SearchPath())
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()
 	if err != nil {
@@ -78,7 +68,7 @@ func overEach(t *testing.T, test func(t *testing.T, run func(flags ...string) (i
 		t.Run("stdio "+era, func(t *testing.T) {
 			m := newMachine(t)
 			test(t, func(flags ...string) (int, string, string) {
-				return m.inspect(t, append([]string{"--protocol-era", era, toolcell(), "mcp"}, flags...)...)
+				return m.inspect(t, append([]string{"--protocol-era", era, programs.Toolcell(), "mcp"}, flags...)...)
 			})
 		})
 		t.Run("http "+era, func(t *testing.T) {

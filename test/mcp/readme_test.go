@@ -35,7 +35,7 @@ func blocks(t *testing.T, language string) []string {
 func (m machine) started(t *testing.T, command string, arguments ...string) {
 	t.Helper()
 	cmd := exec.Command("env", append([]string{command}, arguments...)...) // which looks it up in the PATH, as clients do
-	cmd.Env = append(m.command().Env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(m.command().Env, "PATH="+programs.SearchPath())
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, nil)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestReadmeHTTP(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(token+"\n"), 0o600))
 	cmd := exec.Command("bash", "-c", "exec "+serve)
 	cmd.Dir = dir
-	cmd.Env = append(m.command().Env, "TOOLCELL_MCP_TOKEN=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(m.command().Env, "TOOLCELL_MCP_TOKEN=", "PATH="+programs.SearchPath())
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -116,7 +116,7 @@ func TestReadmeTranscript(t *testing.T) {
 			line, want, _ := strings.Cut(part, "\n")
 			cmd := exec.Command("bash", "-c", "{ "+strings.Replace(line, npx, program+" ", 1)+"\n} 2>&1")
 			cmd.Dir = dir
-			cmd.Env = append(m.command().Env, "HOME="+dir, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			cmd.Env = append(m.command().Env, "HOME="+dir, "PATH="+programs.SearchPath())
 			out, err := cmd.Output()
 			require.NoError(t, err, "%s: %s", line, out)
 			assert.Regexp(t, pattern(want), strings.TrimRight(string(out), "\n"), line)

@@ -31,7 +31,7 @@ type machine struct{ temp string }
 
 func newMachine(t *testing.T) machine {
 	t.Helper()
-	requireNative(t)
+	programs.RequireNative(t)
 	m := machine{t.TempDir()}
 	t.Cleanup(func() { assert.Empty(t, m.left(t), "nothing is left of a server") })
 	return m
@@ -46,7 +46,7 @@ func (m machine) left(t *testing.T) []string {
 }
 
 func (m machine) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(toolcell(), append([]string{"mcp"}, args...)...)
+	cmd := exec.Command(programs.Toolcell(), append([]string{"mcp"}, args...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+m.temp, "TOOLCELL_MCP_TOKEN="+token)
 	return cmd
 }
