@@ -126,10 +126,16 @@ func TestEveryPathRunsOnTheChosenBackend(t *testing.T) {
 }
 
 // Nothing of a network is given to a call that asks for one which the operator does not grant: neither with it, nor without.
+// Where it is granted, the same call is made.
 func TestNetworkIsTheOperators(t *testing.T) {
+	a := tools.CodeArgs{Language: "python", Code: "print(1)", Network: true}
+	b := fake.New()
+	b.Handler = func(fake.Call) fake.Reply { return fake.Exit(0, "", "") }
+	granted := place{Backend: b, Profile: sandbox.ContainerProfile{Network: "egress"}}
+	_, err := toolsAt(t, granted).RunCode(t.Context(), a)
+	require.NoError(t, err)
 	for name, p := range places(t) {
-		ts := toolsAt(t, p)
-		_, err := ts.RunCode(t.Context(), tools.CodeArgs{Language: "python", Code: "print(1)", Network: true})
+		_, err := toolsAt(t, p).RunCode(t.Context(), a)
 		require.ErrorIs(t, err, sandbox.ErrRefused, name)
 		var typed *sandbox.Error
 		require.ErrorAs(t, err, &typed)
@@ -152,9 +158,9 @@ func TestPackageThatIsNotThere(t *testing.T) {
 	})
 }
 
-// Variables that a loader or an interpreter obeys reach the tool, and nothing before it.
-func TestHostileEnvironment(t *testing.T) {
-	dir := library(t)
+// hostile sets variables that a loader, a shell or Python obeys, and returns the file that a shell which obeys makes.
+func hostile(t *testing.T, dir string) string {
+	t.Helper()
 	marker := filepath.Join(dir, "obeyed")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rc"), []byte("echo x > "+marker+"\n"), 0o644))
 	for name, value := range map[string]string{
@@ -163,7 +169,17 @@ func TestHostileEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
+	bare(t, "", "bash", "-c", ":")
+	require.FileExists(t, marker, "a shell obeys")
+	require.NoError(t, os.Remove(marker))
+	return marker
+}
+
+// Variables that a loader or an interpreter obeys reach the tool, and nothing before it.
+func TestHostileEnvironment(t *testing.T) {
+	dir := library(t)
 	onKinds(t, func(t *testing.T, p place) {
+		marker := hostile(t, dir)     // after an engine has started, which is no part of the call
 		p.Python = "/usr/bin/python3" // the one in the PATH may be a shell script
 		ts := toolsAt(t, p)
 		ts.Python.Env = []string{"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "NOT=NAMED", "UNSET"}
