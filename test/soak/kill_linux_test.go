@@ -34,10 +34,13 @@ func caller(marker string) {
 		os.Exit(1)
 	}
 	script := "for i in 1 2 3; do sleep 100 & done; test $1 = long && wait; exit 0"
-	// Two sandboxes stand ready beside what runs, and are to go with the caller too.
-	if err := b.(sandbox.Armer).Arm(context.Background(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 2}); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	// What stands ready beside what runs is to go with the caller too: two sandboxes, and one with a Python that waits.
+	python := sandbox.Command{Argv: []string{"python3", "-c", "pass", marker}}
+	for _, a := range []sandbox.Arming{{Count: 2}, {Count: 1, Like: python, Interpreter: sandbox.InterpreterPython}} {
+		if err := b.(sandbox.Armer).Arm(context.Background(), sandbox.ContainerProfile{}, a); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	}
 	fmt.Println("up")
 	var wg sync.WaitGroup
