@@ -18,6 +18,17 @@
 // should its caller be stopped. The CPU time of such a call is watched by the caller, so while that is stopped only
 // RLIMIT_CPU bounds each process.
 //
+// # Ready ahead of calls
+//
+// [Backend.Arm] has sandboxes built before there is a call: confined by all that the profile says, empty, waiting. The
+// plan of such a one ends in one message that has to bring exactly the descriptors it expects; a call's program, arguments,
+// environment, streams and deadline come with it. Each makes one call and is destroyed. With an interpreter (package
+// ahead) Python or Node.js is started in there as well, and waits in a hook before its main; its streams are made with it,
+// and the call's environment comes through a socket that it closes before the program's first line. A call takes what
+// stands ready only when everything that was settled by then is the same for it: the profile, what its mounts' sources
+// are, the interpreter's file and arguments, and the variables that are read while one starts. Time and CPU time count
+// from the call, the most memory from the start.
+//
 // # Identity
 //
 // Below a root caller each concurrent sandbox runs under a host id of its own, the spawner under another; sources of
