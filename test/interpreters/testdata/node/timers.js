@@ -1,6 +1,6 @@
 // Timers, their numbers and what they keep alive.
 const t = setTimeout(() => {}, 100000)
-console.log(t.hasRef(), Number(t), t.refresh() === t, t._idleTimeout, process.getActiveResourcesInfo().filter(n => n === 'Timeout').length)
+console.log(t.hasRef(), t.refresh() === t, t._idleTimeout, process.getActiveResourcesInfo().filter(n => n === 'Timeout').length)
 t.unref()
 let n = 0
 const i = setInterval(() => {

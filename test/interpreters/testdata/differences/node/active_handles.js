@@ -1,0 +1,2 @@
+// The streams are made already.
+console.log(process._getActiveHandles().length)

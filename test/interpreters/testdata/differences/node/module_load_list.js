@@ -1,0 +1,2 @@
+// The modules of streams are loaded.
+console.log(process.moduleLoadList.includes('NativeModule net'))

@@ -1,0 +1,2 @@
+// The timers have other numbers, by the streams that were made.
+console.log(Number(setTimeout(() => {}, 0)))

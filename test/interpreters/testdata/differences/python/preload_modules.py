@@ -1,0 +1,3 @@
+# A module that was imported ahead is there.
+import sys
+print("json" in sys.modules)
