@@ -26,6 +26,7 @@ type program struct {
 
 	file, backend string
 	idle          time.Duration
+	diskMB        int64
 	http          httpFlags
 }
 
@@ -73,6 +74,7 @@ func (p *program) command() *cobra.Command {
 	f.StringVar(&p.file, "config", "", "the operator's file")
 	f.StringVar(&p.backend, "backend", "", "the backend, in place of the configuration's")
 	f.DurationVar(&p.idle, "idle", server.DefaultIdle, "how long a session is kept without a call")
+	f.Int64Var(&p.diskMB, "disk-mb", server.DefaultDisk>>20, "how much a session's workspace may hold")
 	p.http.add(f)
 	return cmd
 }
@@ -89,6 +91,9 @@ func (p *program) serve(ctx context.Context) (err error) {
 	}
 	if p.idle <= 0 {
 		return misused(errors.New("--idle: it has to be more than nothing"))
+	}
+	if p.diskMB <= 0 || p.diskMB > 1<<30 {
+		return misused(fmt.Errorf("--disk-mb: it has to be between 1 and %d", 1<<30))
 	}
 	c, err := config.Load(config.Options{File: p.file, Backend: p.backend, LookupEnv: p.lookupEnv})
 	if err != nil {
@@ -109,7 +114,9 @@ func (p *program) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
-	s := server.New(ctx, server.Options{Tools: runner.Tools(config.Agent{}), Dir: dir.Path, Idle: p.idle, Logger: log})
+	s := server.New(ctx, server.Options{
+		Tools: runner.Tools(config.Agent{}), Dir: dir.Path, Idle: p.idle, Disk: p.diskMB << 20, Logger: log,
+	})
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if listen != nil {
 		return listen.serve(ctx, s, p.stderr)

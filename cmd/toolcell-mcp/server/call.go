@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,18 +37,41 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	if err != nil {
 		return failure(tools.Reply{}, err), nil
 	}
-	watch := newProgress(ctx, req)
-	reply := c.tools(s.options).Call(ctx, c.name, c.arguments, watch.streams())
-	watch.stop()
 	if c.session == nil {
-		return result(reply, c), nil
+		return s.run(ctx, req, c), nil
 	}
-	if reply.IsError() && c.begun {
+	r := s.run(ctx, req, c)
+	if r.IsError && c.begun {
 		s.sessions.drop(c.session)
-		return result(reply, request{}), nil
+	} else {
+		s.sessions.release(c.session)
 	}
-	defer s.sessions.release(c.session)
-	return result(reply, c), nil
+	return r, nil
+}
+
+// run has a tool do what was asked.
+func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, c request) *mcp.CallToolResult {
+	if c.session != nil {
+		if err := s.room(c); err != nil {
+			return failure(tools.Reply{}, err)
+		}
+	}
+	ctx, unwatch := s.watch(ctx, c)
+	told := newProgress(ctx, req)
+	reply := c.tools(s.options).Call(ctx, c.name, c.arguments, told.streams())
+	told.stop()
+	full := unwatch()
+	if reply.IsError() {
+		return failure(reply, reply.Err)
+	}
+	r, err := result(reply, c, req.Params.Meta[metaEnforcement] == true)
+	if err != nil {
+		return failure(tools.Reply{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(c.name), Cause: err})
+	}
+	if full != "" {
+		r.Content = append(r.Content, &mcp.TextContent{Text: full})
+	}
+	return r
 }
 
 // request is a call with its session, if it has one.
@@ -159,38 +181,3 @@ func bounded(e *sandbox.Error) *sandbox.Error {
 
 // metaError is where a program finds what an error's text says: kind, guarantee, cause and fix.
 const metaError = "github.com/soulacy/toolcell/error"
-
-// result is the answer to a call.
-func result(reply tools.Reply, c request) *mcp.CallToolResult {
-	if reply.IsError() {
-		return failure(reply, reply.Err)
-	}
-	r := &mcp.CallToolResult{Content: contents(reply), StructuredContent: reply.Structured}
-	if c.session == nil {
-		return r
-	}
-	structured, err := withID(reply.Structured, c.session.id)
-	if err != nil {
-		return failure(tools.Reply{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(c.name), Cause: err})
-	}
-	r.StructuredContent = structured
-	if c.begun {
-		r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf(
-			"session_id: %s\nGive it to later calls to work in the same /workspace.", c.session.id)})
-	}
-	return r
-}
-
-// withID adds the session to a structured result.
-func withID(raw json.RawMessage, id string) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
-	}
-	value, err := json.Marshal(id)
-	if err != nil {
-		return nil, err
-	}
-	fields[sessionArgument] = value
-	return json.Marshal(fields)
-}

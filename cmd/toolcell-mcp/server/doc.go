@@ -8,6 +8,7 @@
 // # What it does not protect
 //
 // A client can do whatever its tools can. Whoever has a session's id can use the session, and over HTTP every client that
-// has the token is the same user. The transports are not encrypted. Files in a workspace are limited in size and in no
-// other way, see package tools.
+// has the token is the same user. The transports are not encrypted. What a workspace holds is measured while programs run
+// and after them, and bounded by that alone: what is written between two looks is there, and a file that has no name any
+// more is not seen.
 package server

@@ -35,14 +35,19 @@ const (
 			"description": "the files that came back, which are contents of the result",
 			"items": {"type": "object", "properties": {"path": {"type": "string"}, "size": {"type": "integer"}}, "required": ["path", "size"]}
 		},
+		"enforcement_gaps": {
+			"type": "array",
+			"description": "the guarantees that did not hold, or hold but for what reason says; all others held in full",
+			"items": {"type": "object", "properties": {"guarantee": {"type": "string"}, "enforced": {"type": "boolean"}, "reason": {"type": "string"}, "waived": {"type": "boolean"}}, "required": ["guarantee", "enforced", "reason", "waived"]}
+		},
 		"enforcement": {
 			"type": "array",
-			"description": "what confined the program",
-			"items": {"type": "object", "properties": {"guarantee": {"type": "string"}, "enforced": {"type": "boolean"}}, "required": ["guarantee", "enforced"]}
+			"description": "all guarantees with their mechanisms, when the request's _meta has github.com/soulacy/toolcell/enforcement: true",
+			"items": {"type": "object", "properties": {"guarantee": {"type": "string"}, "enforced": {"type": "boolean"}, "mechanism": {"type": "string"}}, "required": ["guarantee", "enforced"]}
 		},
 		"hints": {"type": "array", "items": {"type": "string"}}
 	},
-	"required": ["id", "backend", "status", "exit_code", "signal", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "duration_ms", "artifacts", "enforcement", "hints"]
+	"required": ["id", "backend", "status", "exit_code", "signal", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "duration_ms", "artifacts", "enforcement_gaps", "hints"]
 }`
 	writtenSchema = `{
 	"type": "object",

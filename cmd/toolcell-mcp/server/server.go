@@ -17,6 +17,7 @@ const (
 	DefaultIdle     = 30 * time.Minute
 	DefaultSessions = 64
 	DefaultCalls    = 16
+	DefaultDisk     = 512 << 20
 )
 
 // MaxMessage is how large a message of a client may be, in bytes. The largest that means well are code and files.
@@ -39,6 +40,9 @@ type Options struct {
 	Sessions int
 	// Calls is how many run at a time; others wait. 0 means DefaultCalls.
 	Calls int
+	// Disk is how many bytes a session's workspace may hold. A call that goes beyond is ended, soon after and not at once; one
+	// that writes a file is refused. 0 means DefaultDisk.
+	Disk int64
 	// Logger receives what operators should know. nil means silence.
 	Logger *slog.Logger
 }
@@ -67,6 +71,9 @@ func New(ctx context.Context, o Options) *Server {
 	}
 	if o.Calls <= 0 {
 		o.Calls = DefaultCalls
+	}
+	if o.Disk <= 0 {
+		o.Disk = DefaultDisk
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -221,4 +222,40 @@ func TestCallsWait(t *testing.T) {
 	for range 3 {
 		<-ended
 	}
+}
+
+// A result says what of a confinement did not hold; the whole of it, where a program asks for it.
+func TestEnforcementGaps(t *testing.T) {
+	s := newScene(t, ok)
+	for _, g := range sandbox.Guarantees() {
+		e := sandbox.Enforcement{Guarantee: g, Enforced: true, Mechanism: "m"}
+		switch g {
+		case sandbox.FSNoexecScratch:
+			e.Reason = "memfds can be run"
+		case sandbox.IPCNoHostSockets:
+			e = sandbox.Enforcement{Guarantee: g, Reason: "the kernel is old"}
+		}
+		s.backend.Report = append(s.backend.Report, e)
+	}
+	c := s.client(t, nil)
+	want := []any{
+		args{"guarantee": string(sandbox.FSNoexecScratch), "enforced": true, "mechanism": "m", "reason": "memfds can be run", "waived": false},
+		args{"guarantee": string(sandbox.IPCNoHostSockets), "enforced": false, "mechanism": "", "reason": "the kernel is old", "waived": false},
+	}
+	r := call(t, c, "run_code", args{"language": "sh", "code": "x"})
+	assert.Equal(t, want, field(t, r, "enforcement_gaps"))
+	assert.Nil(t, field(t, r, "enforcement"))
+
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{
+		Name: "run_code", Arguments: args{"language": "sh", "code": "x"}, Meta: mcp.Meta{"github.com/soulacy/toolcell/enforcement": true},
+	})
+	require.NoError(t, err)
+	conforms(t, c, "run_code", r)
+	assert.Len(t, field(t, r, "enforcement"), len(s.backend.Report))
+	assert.Equal(t, want, field(t, r, "enforcement_gaps"))
+
+	i := slices.IndexFunc(s.backend.Report, func(e sandbox.Enforcement) bool { return e.Guarantee == sandbox.IPCNoHostSockets })
+	s.backend.Report = slices.Delete(s.backend.Report, i, i+1)
+	r = call(t, c, "run_code", args{"language": "sh", "code": "x"})
+	assert.Len(t, field(t, r, "enforcement_gaps"), 2, "what nothing is known of does not hold")
 }

@@ -20,6 +20,8 @@ type session struct {
 	// calls is how many use it now. Without one, the timer ends it.
 	calls int
 	timer *time.Timer
+	// holds is what it held after the last call.
+	holds held
 }
 
 // workspace is the directory that programs see.
@@ -82,6 +84,20 @@ func (m *sessions) use(id string) (*session, error) {
 	return s, nil
 }
 
+// held is what a session's workspace held after the last call.
+func (m *sessions) held(s *session) held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return s.holds
+}
+
+// hold notes what it holds now.
+func (m *sessions) hold(s *session, h held) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.holds = h
+}
+
 // release ends a call's use of a session.
 func (m *sessions) release(s *session) {
 	m.mu.Lock()
@@ -133,6 +149,10 @@ func (m *sessions) close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// open opens the workspace again, which a program may have closed to itself and to those after it. Nothing but this process
+// can put anything in its place.
+func (s *session) open() error { return os.Chmod(s.workspace(), 0o700) }
 
 func (s *session) remove() error {
 	return errors.Join(tools.RemoveWorkspace(s.workspace()), os.RemoveAll(s.dir))
