@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -72,6 +73,21 @@ func (c Command) Validate() error {
 		return Invalid("timeout", "%s is negative", c.Timeout)
 	}
 	return checkID(c.ID)
+}
+
+// ValidateFor is Validate, and returns an error of kind [KindRefused] when c asks for more than the limits allow: for a
+// longer Timeout than Wall, which is never 0 in a profile with its defaults.
+func (c Command) ValidateFor(l Limits) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if c.Timeout > l.Wall {
+		return &Error{
+			Kind: KindRefused, Op: "timeout", Guarantee: LimitWall,
+			Cause: fmt.Errorf("%s is more than the profile's %s", c.Timeout, l.Wall), Fix: "a call may only ask for less",
+		}
+	}
+	return nil
 }
 
 // validateEnv checks KEY=VALUE entries and adds their size to total.

@@ -83,6 +83,8 @@ const (
 	DefaultTmpfsMB    = 64
 	DefaultShmMB      = 64
 	DefaultWorkdir    = "/tmp"
+	// ImageHost is this machine's own programs, read-only. The native backend has it.
+	ImageHost = "host"
 	// UserAuto lets the backend choose an unprivileged user.
 	UserAuto = "auto"
 	// NetworkNone is no network but a private loopback.

@@ -70,14 +70,8 @@ func checkDir(dir string) error {
 func checkCommand(p sandbox.ContainerProfile, c sandbox.Command) error {
 	onHost := c
 	onHost.Dir = ""
-	if err := onHost.Validate(); err != nil {
+	if err := onHost.ValidateFor(p.Limits); err != nil {
 		return err
-	}
-	if c.Timeout > p.Limits.Wall {
-		return &sandbox.Error{
-			Kind: sandbox.KindRefused, Op: "timeout", Cause: fmt.Errorf("%s is more than the profile's %s", c.Timeout, p.Limits.Wall),
-			Fix: "ask for less; only the profile can allow more",
-		}
 	}
 	return checkDir(c.Dir)
 }

@@ -54,7 +54,7 @@ func (c *imageCache) get(name string, config Config) (*rootfs.Image, error) {
 }
 
 // imageHost is the image that is this machine's own programs.
-const imageHost = "host"
+const imageHost = sandbox.ImageHost
 
 func resolveImage(name string, config Config) (rootfs.Image, error) {
 	target, ok := config.Images[name]

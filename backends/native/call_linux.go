@@ -81,23 +81,10 @@ func (k *call) validate() error {
 	if err := k.profile.Validate(); err != nil {
 		return err
 	}
-	if err := k.validateCommand(); err != nil {
+	if err := k.command.ValidateFor(k.profile.Limits); err != nil {
 		return err
 	}
 	return k.findImage()
-}
-
-func (k *call) validateCommand() error {
-	if err := k.command.Validate(); err != nil {
-		return err
-	}
-	if k.command.Timeout > k.profile.Limits.Wall {
-		return &sandbox.Error{
-			Kind: sandbox.KindRefused, Op: "timeout", Guarantee: sandbox.LimitWall,
-			Cause: fmt.Errorf("%s is more than the profile's %s", k.command.Timeout, k.profile.Limits.Wall), Fix: "a call may only ask for less",
-		}
-	}
-	return nil
 }
 
 // findImage finds the profile's image, and refuses what this backend does not have.

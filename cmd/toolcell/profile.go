@@ -107,7 +107,7 @@ func (a *app) showPlan(ctx context.Context, inv dockerargs.Invocation) (err erro
 // only their names stand in it.
 func dockerLine(p sandbox.ContainerProfile, command []string) string {
 	image := p.Image
-	if image == "" || image == "host" {
+	if image == "" || image == sandbox.ImageHost {
 		image = "python:3.12-slim"
 	}
 	if p.User == sandbox.UserAuto {

@@ -245,16 +245,13 @@ func fill(image *string, backend, engine string) {
 func defaultImage(backend, engine string) string {
 	switch {
 	case backend == Native:
-		return hostImage
+		return sandbox.ImageHost
 	case IsEngine(backend):
 		return engine
 	default:
 		return ""
 	}
 }
-
-// hostImage is the name of this machine's own programs.
-const hostImage = "host"
 
 // settleMode makes one answer of the new and the old way to say where builtins run.
 func (c *Config) settleMode(d *decoder) {

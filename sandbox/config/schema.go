@@ -120,7 +120,7 @@ func image() form {
 func root(home string) form {
 	dir := absolute(home)
 	return form{`"host" or the absolute path of an unpacked root directory`, func(s string) (string, error) {
-		if s == "host" {
+		if s == sandbox.ImageHost {
 			return s, nil
 		}
 		return dir.check(s)

@@ -253,15 +253,12 @@ func (p Place) python() string {
 	switch {
 	case p.OnHost:
 		return cmp.Or(p.Python, "python3")
-	case len(p.Profile.Interpreters) > 0 && (p.Profile.Image == "" || p.Profile.Image == hostImage):
+	case len(p.Profile.Interpreters) > 0 && (p.Profile.Image == "" || p.Profile.Image == sandbox.ImageHost):
 		return p.Profile.Interpreters[0]
 	default:
 		return "python3"
 	}
 }
-
-// hostImage is this machine's own programs; see [sandbox.ContainerProfile].Image.
-const hostImage = "host"
 
 // argv is what the interpreter is told. The tool's own source is never in it.
 func (r pythonRun) argv(p Place, s source) []string {
