@@ -14,13 +14,13 @@ package backends
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/soulacy/toolcell/backends/docker"
 	"github.com/soulacy/toolcell/backends/native"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/sandbox/config"
 )
 
 // Config holds what the backends need to be opened. The zero value is right for most programs.
@@ -32,16 +32,11 @@ type Config struct {
 }
 
 // Names returns the names that [OpenBackend] knows, besides "toolcell" and absolute paths.
-func Names() []string { return []string{native.Name, "docker", "podman", "nerdctl"} }
+func Names() []string { return config.Backends() }
 
 // Default is the name that "" stands for. The operating system decides it, never what happens to be available: native on
 // Linux, docker elsewhere.
-func Default() string {
-	if runtime.GOOS == "linux" {
-		return native.Name
-	}
-	return docker.Name
-}
+func Default() string { return config.DefaultBackend(runtime.GOOS) }
 
 // OpenBackend opens the backend of that name: "native", or "toolcell", which is the same; "docker", "podman" or "nerdctl",
 // the engine whose command has that name; or the absolute path of an engine's command. "" is [Default]. An unknown name is
@@ -53,7 +48,7 @@ func OpenBackend(ctx context.Context, name string, c Config) (sandbox.Backend, e
 	switch {
 	case name == native.Name, name == "toolcell":
 		return native.Open(ctx, c.Native)
-	case name == "docker", name == "podman", name == "nerdctl", filepath.IsAbs(name):
+	case config.IsEngine(name):
 		c.Docker.Binary = name
 		b, err := docker.Open(ctx, c.Docker)
 		if err != nil {

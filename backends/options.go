@@ -61,7 +61,7 @@ func (o Options) backendConfig(c *config.Config, imageUser bool) Config {
 	b.Native.Images, b.Native.Waivers, b.Native.Logger = c.Sandbox.Images, c.Waivers(), o.Logger
 	b.Docker.Image, b.Docker.Runtime, b.Docker.Waivers, b.Docker.Logger = c.Sandbox.Image, c.Sandbox.Runtime, c.Waivers(), o.Logger
 	b.Native.Once = b.Native.Once || o.Once
-	if n := c.Executor.Network; n != "" && n != sandbox.NetworkNone {
+	if n := c.Executor.Granted(); n != "" {
 		b.Docker.Networks = append(slices.Clone(b.Docker.Networks), n)
 	}
 	if imageUser && c.KeepsImageUser() {

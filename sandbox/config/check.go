@@ -3,8 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-
-	"github.com/soulacy/toolcell/sandbox"
 )
 
 // check compares the values with each other: what the chosen backend cannot honour, and what contradicts itself. A key
@@ -34,7 +32,7 @@ func (c *Config) checkNative(d *decoder) {
 	if tools != Native {
 		return
 	}
-	if c.Executor.Network != sandbox.NetworkNone {
+	if c.Executor.Granted() != "" {
 		d.contradiction(executorPath+".docker_network", by+" has no network to grant", "use none, or set runtime.sandbox.binary: docker")
 	}
 	if c.Executor.User == userImage {

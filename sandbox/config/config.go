@@ -44,7 +44,7 @@ type Sandbox struct {
 	Images map[string]string
 	// Workspace is the gateway's workspace. "" means that there is none, and every builtin refuses.
 	Workspace string
-	// Roots are the directories that write_file and download_file may write below. Empty means the workspace.
+	// Roots are the directories that the file tools stay inside; see [Config.Roots]. Empty means the workspace.
 	Roots []string
 	// Limits bounds each call. Wall is timeout_seconds.
 	Limits sandbox.Limits
@@ -75,16 +75,24 @@ type RunCodeImages struct {
 
 // Executor is executor: file, inline and plugin tools.
 type Executor struct {
-	// Backend is where tools run whose agent asks for nothing.
+	// Backend is where tools run whose agent asks for nothing. "" in a Config that was not parsed is the floor's place.
 	Backend Execution
 	// Image is what tools find as their root. "" means the backend's own.
 	Image string
-	// Network is "none" or the engine's network that the operator grants.
+	// Network is "none" or the engine's network that the operator grants. "" means "none"; see [Executor.Granted].
 	Network string
 	// User is "auto", "image" or "uid:gid".
 	User string
 	// Volumes are mounts in the notation of sandbox.ParseMount.
 	Volumes []string
+}
+
+// Granted is the engine's network that the operator grants; "" is none.
+func (e Executor) Granted() string {
+	if e.Network == sandbox.NetworkNone {
+		return ""
+	}
+	return e.Network
 }
 
 // Runtime is what is read of runtime beside sandbox.
@@ -135,7 +143,8 @@ func (c *Config) WorkspaceDir() string {
 	return filepath.Join(c.Sandbox.Workspace, "data", "sandbox")
 }
 
-// Roots are the directories that write_file and download_file may write below.
+// Roots are the directories that write_file, read_file, list_files and download_file stay inside: sandbox.roots, or else the
+// workspace. Without either there are none.
 func (c *Config) Roots() []string {
 	if len(c.Sandbox.Roots) > 0 || c.Sandbox.Workspace == "" {
 		return c.Sandbox.Roots

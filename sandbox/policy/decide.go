@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 )
 
@@ -254,8 +253,8 @@ func (p Policy) contained(r Request, floor demand) (Decision, error) {
 
 // network is what a sandboxed call gets: Python tools the operator's network, other paths only when they ask for it.
 func (p Policy) network(r Request, backend string) (string, error) {
-	granted := p.config.Executor.Network
-	if granted == sandbox.NetworkNone || !config.IsEngine(backend) {
+	granted := p.config.Executor.Granted()
+	if !config.IsEngine(backend) {
 		granted = ""
 	}
 	if granted == "" && r.Network {

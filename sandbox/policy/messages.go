@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 )
 
@@ -134,17 +133,10 @@ func (p Policy) notReady(path Path, d Decision) error {
 	return p.selection.probeErr(backend)
 }
 
-func orNone(network string) string {
-	if network == "" {
-		return sandbox.NetworkNone
-	}
-	return network
-}
-
 // grantMessages say what the operator allows beyond the hardened profile.
 func (p Policy) grantMessages() []Message {
 	var out []Message
-	if n := p.config.Executor.Network; orNone(n) != sandbox.NetworkNone {
+	if n := p.config.Executor.Granted(); n != "" {
 		out = append(out, Message{slog.LevelWarn, "a network is granted to Python tools, and to run_code and install_library on request", []slog.Attr{
 			slog.String("network", n), slog.String("by", p.config.Origin("executor.docker_network").String()),
 		}})

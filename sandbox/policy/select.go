@@ -96,7 +96,7 @@ func cannotHonour(c *config.Config, backend string) error {
 	switch {
 	case c.Sandbox.Runtime != "":
 		return fmt.Errorf("it has no engine's runtime, and runtime.sandbox.runtime is %s", c.Sandbox.Runtime)
-	case tools && c.Executor.Network != sandbox.NetworkNone && c.Executor.Network != "":
+	case tools && c.Executor.Granted() != "":
 		return fmt.Errorf("it has no network to grant, and executor.docker_network is %s", c.Executor.Network)
 	case tools && c.KeepsImageUser():
 		return errors.New("it has no image's user, and executor.docker_user is image")
