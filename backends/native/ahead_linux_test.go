@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,22 +124,74 @@ func TestAheadLimits(t *testing.T) {
 	assert.Equal(t, sandbox.StatusCanceled, r.Status)
 }
 
-// Two calls that waited at the same time share nothing.
-func TestAheadSharesNothing(t *testing.T) {
-	p, c := script(t, "/usr/bin/python3", "main.py", `
-import os, socket, tempfile
-print(hash("x"), id(object()) >> 12, os.getpid(), os.path.exists("/tmp/mark"), os.path.exists("/dev/shm/mark"), os.environ.get("SECRET"))
-for f in "/tmp/mark", "/dev/shm/mark": open(f, "w").close()
-`)
-	b := aheadBackend(t, p, c, 2)
-	c.Env = []string{"SECRET=1"}
-	one := string(b.served(t, p, c).Stdout)
-	c.Env = nil
-	other := string(b.served(t, p, c).Stdout)
-	assert.Contains(t, one, "False False 1")
-	assert.Contains(t, other, "False False None")
-	assert.NotEqual(t, strings.Fields(one)[0], strings.Fields(other)[0], "each has a hash seed of its own")
-	assert.NotEqual(t, strings.Fields(one)[1], strings.Fields(other)[1], "each has an address space of its own")
+// shares looks for what another call may have left, leaves traces everywhere, and says what ought to be its own.
+const shares = `
+import ctypes, json, os, random, resource, tempfile, time
+libc = ctypes.CDLL(None, use_errno=True)
+marks = ["/tmp/mark", "/dev/shm/mark", tempfile.gettempdir() + "/.mark"]
+segment = libc.shmget(4711, 4096, 0)
+keyring = libc.syscall(250, 0, -3, 0)  # KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING
+seen = {
+    "marks": [m for m in marks if os.path.exists(m)], "segment": segment, "keyring": keyring, "secret": os.environ.get("SECRET"),
+    "pid": os.getpid(), "processes": [p for p in os.listdir("/proc") if p.isdigit()], "limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+}
+own = {
+    "hash": hash("x"), "address": id(seen) >> 12, "random": random.random(), "urandom": os.urandom(8).hex(), "name": tempfile.mktemp(),
+    "namespaces": [os.readlink("/proc/self/ns/" + n) for n in ("ipc", "mnt", "net", "pid", "user", "uts", "cgroup")],
+}
+for m in marks:
+    open(m, "w").close()
+libc.shmget(4711, 4096, 0o1600)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+os.environ["SECRET"] = "left"
+ballast = bytearray(int(os.environ.get("BALLAST", 0)) << 20)
+ballast[::4096] = b"x" * len(ballast[::4096])
+while time.process_time() < float(os.environ.get("BURN", 0)):
+    pass
+print(json.dumps({"seen": seen, "own": own}))
+`
+
+// Two calls that are served by the same pool share nothing, whether an interpreter waited for them or not.
+func TestReadySharesNothing(t *testing.T) {
+	for name, i := range map[string]sandbox.Interpreter{"alone": sandbox.InterpreterNone, "with Python": sandbox.InterpreterPython} {
+		t.Run(name, func(t *testing.T) {
+			p, c := script(t, "/usr/bin/python3", "main.py", shares)
+			b := testBackend(t)
+			type told struct {
+				Seen, Own map[string]any
+			}
+			call := func(env ...string) (told, sandbox.Usage) {
+				c.Env = env
+				r := b.served(t, p, c)
+				var out told
+				require.NoError(t, json.Unmarshal(r.Stdout, &out), "%s", r.Stderr)
+				return out, r.Usage
+			}
+			p.Env = []string{"PYTHONDONTWRITEBYTECODE=1"}
+			require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Like: c, Count: 2, Interpreter: i}))
+			one, first := call("SECRET=1", "BALLAST=200", "BURN=0.6")
+			other, second := call()
+			assert.Equal(t, "1", one.Seen["secret"])
+			delete(one.Seen, "secret")
+			assert.Nil(t, other.Seen["secret"])
+			delete(other.Seen, "secret")
+			assert.Equal(t, one.Seen, other.Seen, "the second finds everything as the first did")
+			assert.Empty(t, other.Seen["marks"])
+			assert.EqualValues(t, -1, other.Seen["segment"])
+			assert.EqualValues(t, -1, other.Seen["keyring"])
+			for what, mine := range one.Own {
+				assert.NotEqual(t, mine, other.Own[what], what)
+			}
+			if first.User != nil && second.User != nil {
+				assert.Greater(t, *first.User+*first.System, 400*time.Millisecond)
+				assert.Less(t, *second.User+*second.System, *first.User+*first.System)
+			}
+			if first.MaxMemory != nil && second.MaxMemory != nil {
+				assert.Greater(t, *first.MaxMemory, int64(200<<20))
+				assert.Less(t, *second.MaxMemory, int64(100<<20))
+			}
+		})
+	}
 }
 
 // What ended while it waited serves no call; the call is made all the same.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/soulacy/toolcell/backends/internal/inflight"
@@ -31,6 +32,12 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	if a.Count <= 0 {
 		b.armory.cancel(func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
 		return nil
+	}
+	if !d.settled() {
+		return &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: "arm", Cause: fmt.Errorf("the working directory %s lies in a mount, where it can be replaced", d.dir),
+			Fix: "name the mount's target, or a directory that is no mount's",
+		}
 	}
 	if d.start, err = b.startAhead(ctx, p, a); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soulacy/toolcell/backends/native/internal/ahead"
@@ -50,6 +51,13 @@ func kindOf(p sandbox.ContainerProfile, c sandbox.Command) kind {
 		dir = c.Dir
 	}
 	return kind{profile: built(p), dir: dir, input: c.Stdin != nil}
+}
+
+// settled reports whether the directory that programs start in is the same one for every call of a kind. One in a mount
+// can be replaced at any time, while a sandbox that waits stays where it is.
+func (d kind) settled() bool {
+	mounts, err := d.profile.AllMounts()
+	return err == nil && !slices.ContainsFunc(mounts, func(m sandbox.Mount) bool { return strings.HasPrefix(d.dir, m.Target+"/") })
 }
 
 // built is the part of a profile that a sandbox is built by. What is required is checked for each call.

@@ -286,6 +286,32 @@ func ended(pid int) bool {
 	return err != nil || strings.Contains(string(data), ") Z ")
 }
 
+// Nothing waits in a directory that a program can replace: the call starts in the one that is there then.
+func TestArmedDirectoryReplaced(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	fill := func(content string) {
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "sub")))
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "name"), []byte(content), 0o644))
+	}
+	fill("old\n")
+	p := sandbox.ContainerProfile{Mounts: []string{dir + ":/work:ro"}}
+	b := armedBackend(t, p, sandbox.Command{Dir: "/work"}, 1)
+	c := command("cat name; pwd")
+	c.Dir = "/work/sub"
+	for _, content := range []string{"old\n", "new\n", "newer\n"} {
+		fill(content)
+		r, err := b.Run(t.Context(), p, c)
+		require.NoError(t, err)
+		assert.Equal(t, content+"/work/sub\n", string(r.Stdout))
+	}
+	require.ErrorIs(t, b.Arm(t.Context(), p, sandbox.Arming{Like: c, Count: 1}), sandbox.ErrInvalid)
+	c = command("cat sub/name; pwd")
+	c.Dir = "/work"
+	assert.Equal(t, "newer\n/work\n", string(b.served(t, p, c).Stdout))
+}
+
 // A directory that was replaced since is not what the call sees.
 func TestArmedSourceReplaced(t *testing.T) {
 	dir := t.TempDir()

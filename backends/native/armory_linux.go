@@ -163,7 +163,7 @@ func (a *armory) pop(c *call) *call {
 	}
 	d := kindOf(c.profile, c.command)
 	o, ok := a.ordered(d, c)
-	if !ok {
+	if !ok || !d.settled() {
 		return nil
 	}
 	d.start = o.kind.start

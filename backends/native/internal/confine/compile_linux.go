@@ -207,9 +207,13 @@ func (c *compiler) network() {
 	c.Do("hostname", plan.Sethostname, args(c.Str(c.spec.Hostname), plan.Num(len(c.spec.Hostname))))
 }
 
-// enterDir goes to the working directory with the program's own rights, so after the capabilities are gone.
+// enterDir goes to the working directory with the program's own rights, so after the capabilities are gone. A program can
+// have left a link there, and init still has the host's own directories open: no link of /proc's to a descriptor is followed
+// (CVE-2024-21626).
 func (c *compiler) enterDir() {
 	c.For("")
-	c.Do("working directory "+c.spec.Dir, plan.Chdir, args(c.Str(c.spec.Dir)),
-		plan.Blame(plan.ClassInvalid, "name a directory that exists inside the sandbox, such as /tmp or a mount's target"))
+	absent := plan.Blame(plan.ClassInvalid, "name a directory that exists inside the sandbox, such as /tmp or a mount's target")
+	how := c.Words("{O_PATH|O_DIRECTORY|O_CLOEXEC, 0, NO_MAGICLINKS}", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_MAGICLINKS)
+	dir := c.Call("working directory "+c.spec.Dir, plan.Openat2, args(cwd(), c.Str(c.spec.Dir), how.Ptr(), how.Len()), absent)
+	c.Do("into it", plan.Fchdir, args(dir.Arg()), absent)
 }

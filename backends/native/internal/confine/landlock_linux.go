@@ -127,8 +127,9 @@ func (c *compiler) rule(set plan.Reg, r Rule, handled uint64) {
 	if r.File {
 		access &= onFile
 	}
-	flags := plan.Flag(unix.O_PATH|unix.O_CLOEXEC, "O_PATH|O_CLOEXEC")
-	fd := c.Call(r.Path, plan.Openat, args(cwd(), c.Str(r.Path), flags, plan.Num(0)))
+	// As in enterDir: a mount's directory may hold what an earlier program left.
+	how := c.Words("{O_PATH|O_CLOEXEC, 0, NO_MAGICLINKS}", unix.O_PATH|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_MAGICLINKS)
+	fd := c.Call(r.Path, plan.Openat2, args(cwd(), c.Str(r.Path), how.Ptr(), how.Len()))
 	// struct landlock_path_beneath_attr, packed: allowed_access and parent_fd.
 	attr := c.Words("{"+hex(access)+", …}", access, 0)
 	c.Put("the rule is about it", attr, 8, fd, 4)
