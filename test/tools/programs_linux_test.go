@@ -61,6 +61,7 @@ func TestFunctions(t *testing.T) {
 		ts := toolsAt(t, p)
 		for _, c := range functions() {
 			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
 				r, err := ts.PythonFile(t.Context(), tools.FileArgs{
 					PythonCall: tools.PythonCall{Name: c.name, Arguments: json.RawMessage(c.arguments)}, File: c.name + ".py", Base: dir,
 				})
@@ -70,7 +71,9 @@ func TestFunctions(t *testing.T) {
 				assert.JSONEq(t, bare[c.name], r.Text(), "as on this machine")
 			})
 		}
-		assert.Equal(t, entries(t, "testdata"), entries(t, dir), "nothing was written beside the tools")
+		t.Cleanup(func() {
+			assert.Equal(t, entries(t, "testdata"), entries(t, dir), "nothing was written beside the tools")
+		})
 	})
 }
 
@@ -153,6 +156,7 @@ func TestSnippets(t *testing.T) {
 		ts := toolsAt(t, roomy(p))
 		for _, c := range snippets() {
 			t.Run(c.language, func(t *testing.T) {
+				t.Parallel()
 				want, exit := bare(t, c.stdin, c.program, filepath.Join(dir, c.file))
 				require.Equal(t, c.exit, exit, want)
 				code, err := os.ReadFile(filepath.Join(dir, c.file))
@@ -168,7 +172,7 @@ func TestSnippets(t *testing.T) {
 				}
 			})
 		}
-		assert.Empty(t, entries(t, ts.TempDir), "nothing is left")
+		t.Cleanup(func() { assert.Empty(t, entries(t, ts.TempDir), "nothing is left") })
 	})
 }
 
