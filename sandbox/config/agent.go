@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // AgentFile is the name of an agent's manifest.
@@ -56,6 +57,9 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 	}
 	if a.ID == "" {
 		a.ID = filepath.Base(filepath.Dir(name))
+	}
+	if i := strings.IndexFunc(a.ID, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		d.contradiction("id", quote(a.ID)+" has a character that cannot be seen", "leave it out")
 	}
 	if a.Backend != "" && a.PythonTools != "" && a.Backend.Limits() != (a.PythonTools == ToolsLimits) {
 		d.contradiction("execution.python_tools", string(a.PythonTools)+" contradicts backend: "+string(a.Backend), "remove one of them")
@@ -110,7 +114,8 @@ func LoadAgent(file string) (Agent, error) {
 }
 
 // LoadAgents reads the manifests in dir and in its subdirectories' first level, in the order of their paths. A manifest
-// that cannot be read is part of the error and does not keep the others from being returned.
+// that cannot be read, or has the id of another, is part of the error and does not keep the others from being returned:
+// what the operator grants to an id is for one agent.
 func LoadAgents(dir string) ([]Agent, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -122,12 +127,20 @@ func LoadAgents(dir string) ([]Agent, error) {
 	}
 	var agents []Agent
 	var errs []error
+	byID := map[string]string{}
 	for _, f := range files {
 		switch a, err := LoadAgent(f); {
 		case missing(err):
 		case err != nil:
 			errs = append(errs, err)
+		case byID[a.ID] != "":
+			at := a.Origin("id")
+			errs = append(errs, &Problem{
+				File: a.File, Line: at.Line, Column: at.Column, Key: "id",
+				Cause: quote(a.ID) + " is also the id of " + byID[a.ID], Fix: "give each agent an id of its own",
+			})
 		default:
+			byID[a.ID] = a.File
 			agents = append(agents, a)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 )
 
@@ -81,4 +82,27 @@ func TestParseAgentRefuses(t *testing.T) {
 		require.NoError(t, err, text)
 		assert.Empty(t, a.Backend)
 	}
+}
+
+// What is granted to an id is granted to one agent, and an id cannot look like another, or like a line of a report.
+func TestAgentIDs(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a": "id: scout", "b": "name: x\nid: scout", "scout": "", "d": `id: "x\nok    shell_exec  isolated"`, "e": `id: "scout\u200b"`, "f": "id: f",
+	} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, config.AgentFile), []byte(text), 0o600))
+	}
+	agents, err := config.LoadAgents(dir)
+	require.ErrorIs(t, err, sandbox.ErrInvalid)
+	require.Len(t, agents, 2)
+	assert.Equal(t, "scout", agents[0].ID)
+	assert.Equal(t, "f", agents[1].ID)
+	problems := config.Problems(err)
+	require.Len(t, problems, 4)
+	first := filepath.Join(dir, "a", config.AgentFile)
+	assert.Equal(t, filepath.Join(dir, "b", config.AgentFile)+":2:1: id: \"scout\" is also the id of "+first+" (give each agent an id of its own)", problems[0].Error())
+	assert.Contains(t, problems[1].Error(), "a character that cannot be seen")
+	assert.Contains(t, problems[2].Error(), "a character that cannot be seen")
+	assert.Contains(t, problems[3].Error(), "is also the id of "+first)
 }

@@ -2,7 +2,9 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -170,10 +172,22 @@ func (s section) misspelt(d *decoder, path string, name node) {
 		switch {
 		case name.Value != k && strings.EqualFold(name.Value, k):
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, name.Value), Cause: "the key is not spelled like this", Fix: "write " + k})
+		case name.Value != k && strings.EqualFold(visible(name.Value), k):
+			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, k), Cause: "the key " + strconv.QuoteToASCII(truncate(name.Value)) + " has what cannot be seen", Fix: "write " + k})
 		case s.reaches(k, name.Value):
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "a key with dots is not read", Fix: "write nested mappings"})
 		}
 	}
+}
+
+// visible is what a person sees of a key: not the white space around it, a byte order mark or a joiner.
+func visible(name string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, name))
 }
 
 // reaches reports whether a key with dots names something below the key k that this package reads.
@@ -198,6 +212,10 @@ func (s section) concerns(name string) bool {
 
 // merge refuses a merge key that would bring in something that is read here: it would hide where a value comes from.
 func (s section) merge(d *decoder, path string, name, val node) {
+	if !s.open {
+		d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, "<<"), Cause: "a merge key is not read here", Fix: "write the keys out"})
+		return
+	}
 	sources := []*yaml.Node{val.Node}
 	if val.Kind == yaml.SequenceNode {
 		sources = val.Content
@@ -206,7 +224,7 @@ func (s section) merge(d *decoder, path string, name, val node) {
 		m := use(src)
 		for i := 0; i+1 < len(m.Content) && m.Kind == yaml.MappingNode; i += 2 {
 			inner := use(m.Content[i])
-			if s.concerns(inner.Value) || !s.open || inner.ShortTag() == "!!merge" {
+			if s.concerns(inner.Value) || inner.ShortTag() == "!!merge" {
 				d.add(&Problem{
 					Line: name.line, Column: name.column, Key: dotted(path, "<<"),
 					Cause: "a merge key brings in " + quote(inner.Value), Fix: "write the keys out",

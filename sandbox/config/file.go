@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"time"
 )
 
 // maxFile is the most bytes that a file may have.
@@ -32,8 +33,15 @@ func readFile(name string, trusted bool) ([]byte, error) {
 			return nil, err
 		}
 	}
+	// Some of what calls itself regular waits for what is not there yet (/proc/kmsg). Other files have no deadline.
+	if err := f.SetReadDeadline(time.Now().Add(readTime)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+		return nil, err
+	}
 	return readBounded(f)
 }
+
+// readTime is how long a file may keep its reader waiting.
+const readTime = 5 * time.Second
 
 func readBounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))

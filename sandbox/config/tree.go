@@ -85,6 +85,8 @@ func badText(data []byte) (line, column int, bad string) {
 			return line, column, fmt.Sprintf("the byte %#02x is no UTF-8", data[0])
 		case unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != '\u0085':
 			return line, column, fmt.Sprintf("the control character %U", r)
+		case r == '\ufffe' || r == '\uffff': // YAML 1.2.2, 5.1; of the parser's errors about characters this has no place
+			return line, column, fmt.Sprintf("the character %U", r)
 		case r == '\n':
 			line, column = line+1, 0
 		}

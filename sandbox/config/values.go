@@ -27,10 +27,18 @@ func (b boolean) accepts() string { return "true or false" }
 func (b boolean) decode(d *decoder, path string, n node) {
 	on := n.Value == "true"
 	if !n.is("!!bool") || !on && n.Value != "false" {
-		d.wrong(n, path, n.describe()+" is neither true nor false", b.accepts())
+		d.wrong(n, path, n.describe()+" is neither true nor false"+unquote(n), b.accepts())
 		return
 	}
 	*b.p = on != b.inverted
+}
+
+// unquote says of what is in quotes that it is text for that.
+func unquote(n node) string {
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return " but text, being in quotes"
+	}
+	return ""
 }
 
 // word is one of a few words; "" is the default.
@@ -108,7 +116,7 @@ func wholeNumber(n node) (int64, string) {
 	outOfRange := err != nil && n.Kind == yaml.ScalarNode && len(n.Value) < 400 && decimal(n.Value)
 	switch {
 	case !n.is("!!int") && !outOfRange:
-		return 0, n.describe() + " is no whole number"
+		return 0, n.describe() + " is no whole number" + unquote(n)
 	case outOfRange && strings.HasPrefix(n.Value, "-"):
 		return math.MinInt64, ""
 	case outOfRange:
@@ -141,7 +149,7 @@ func (cores) accepts() string { return "0 for the default, or 0.01 to 65536 core
 
 func (v cores) decode(d *decoder, path string, n node) {
 	if !n.is("!!int") && !n.is("!!float") || !fraction(n.Value) {
-		d.wrong(n, path, n.describe()+" is no number of cores", v.accepts())
+		d.wrong(n, path, n.describe()+" is no number of cores"+unquote(n), v.accepts())
 		return
 	}
 	f, err := strconv.ParseFloat(n.Value, 64)
