@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/backends/host"
 	"github.com/soulacy/toolcell/backends/native/spawner"
+	"github.com/soulacy/toolcell/cmd/internal/interrupt"
+	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 )
 
@@ -33,31 +34,19 @@ const exitOwn = 125
 
 // run is the whole program.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(got)
 	// Where nobody asks for it, a write to a client that has gone ends the process before it removes anything (os/signal,
 	// "SIGPIPE"). Asked for, it is an error of the write alone.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		select {
-		case s := <-got:
-			signal.Stop(got) // a second one ends the process at once, and the sandboxes with it
-			cancel(signalError{s})
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := interrupt.Context(context.Background())
+	defer stop()
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr, lookupEnv: os.LookupEnv}
 	cmd := p.command()
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
-	var sig signalError
-	if errors.As(context.Cause(ctx), &sig) {
-		return sig.exit()
+	if code := interrupt.Code(ctx); code != 0 {
+		return code
 	}
 	if err != nil {
 		tell(stderr, err)
@@ -66,27 +55,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ os.Signal }
-
-// Error names the signal.
-func (e signalError) Error() string { return e.String() }
-
-// exit is what a shell shows for a program that the signal ended.
-func (e signalError) exit() int {
-	if s, ok := e.Signal.(syscall.Signal); ok {
-		return 128 + int(s)
-	}
-	return exitOwn
-}
-
-// tell says why there is no server, one line for each problem.
+// tell says why there is no server, one line for each problem, and harmless on a terminal as such errors are.
 func tell(w io.Writer, err error) {
 	if problems := config.Problems(err); len(problems) > 0 {
 		for _, p := range problems {
-			fmt.Fprintln(w, "toolcell: "+printable(p.Error()))
+			fmt.Fprintln(w, "toolcell: "+p.Error())
 		}
 		return
 	}
-	fmt.Fprintln(w, "toolcell: "+printable(err.Error()))
+	fmt.Fprintln(w, "toolcell: "+(&sandbox.Error{Cause: err}).Error())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/soulacy/toolcell/backends"
+	"github.com/soulacy/toolcell/cmd/internal/interrupt"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	ctx, stop := withSignals(ctx)
+	ctx, stop := interrupt.Context(ctx)
 	defer stop()
 	err := a.command(ctx, args)
 	var code exitCode
@@ -120,10 +121,9 @@ func typed(err error) *sandbox.Error {
 }
 
 func codeOf(ctx context.Context, err error) exitCode {
-	var sig signalError
-	switch {
-	case errors.As(context.Cause(ctx), &sig):
-		return sig.exit()
+	switch code := interrupt.Code(ctx); {
+	case code != 0:
+		return exitCode(code)
 	case errors.Is(err, sandbox.ErrNotFound):
 		return exitNotFound
 	case errors.Is(err, sandbox.ErrNotExecutable):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/soulacy/toolcell/cmd/internal/interrupt"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/dockerargs"
 )
@@ -239,11 +240,7 @@ func resultCode(ctx context.Context, res sandbox.Result) exitCode {
 	case sandbox.StatusFileSize:
 		return 153
 	case sandbox.StatusCanceled:
-		var sig signalError
-		if errors.As(context.Cause(ctx), &sig) {
-			return sig.exit()
-		}
-		return 130
+		return exitCode(cmp.Or(interrupt.Code(ctx), 130))
 	default:
 		return exitOwn
 	}
