@@ -279,7 +279,7 @@ func (s *sort) newStage(ctx context.Context) (*stage, error) {
 		return nil, err
 	}
 	p := s.profile
-	p.Binds = append(slices.Clone(p.Binds), st.mounts(s.output)...)
+	p.Binds = append(slices.Clone(p.Binds), st.mounts(s.output, p.ScratchExec)...)
 	if err := s.arm(ctx, p, 1, true); err != nil {
 		return nil, errors.Join(err, st.remove())
 	}

@@ -115,7 +115,7 @@ func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (
 		Env: slices.Concat(l.env, []string{"OUTPUT_DIR=" + output}, a.Env),
 	}
 	if !p.OnHost {
-		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(true)...)
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(true, p.Profile.ScratchExec)...)
 	}
 	ctx, stop := watched(ctx, s.outputDir(), t.Artifacts)
 	res, err := p.Backend.Run(ctx, p.Profile, c)

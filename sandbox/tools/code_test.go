@@ -217,7 +217,7 @@ func TestRunCodeHandsOver(t *testing.T) {
 	assert.Len(t, call.Profile.Binds, 2)
 	for _, m := range call.Profile.Binds {
 		assert.Equal(t, m.Target == "/output", m.Writable, m.Target)
-		assert.False(t, m.Exec, m.Target)
+		assert.Equal(t, !m.Writable, m.Exec, m.Target)
 		assert.NoError(t, m.Validate())
 	}
 	assert.Empty(t, names(t, ts.TempDir), "nothing is left")

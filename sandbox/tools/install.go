@@ -83,8 +83,7 @@ func (t Tools) install(ctx context.Context, p Place, spec string, j job) (o Outp
 	}
 	j.dir, j.argv = dir, append(j.argv, "--", spec)
 	if !p.OnHost {
-		ms := s.mounts(true)
-		ms[1].Exec = true // a package may bring what its installation runs
+		ms := s.mounts(true, true) // a package may bring what its installation runs
 		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), ms...)
 	}
 	return t.run(ctx, t.withWorkspace(p), j)

@@ -73,7 +73,7 @@ func (t Tools) runCode(ctx context.Context, p Place, l language, code string, j 
 	file, _ := p.inside(s)
 	j.argv = append(l.argv, file)
 	if !p.OnHost {
-		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(false)...)
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(false, false)...)
 	}
 	return t.run(ctx, p, j)
 }

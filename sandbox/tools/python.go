@@ -239,7 +239,7 @@ func (t Tools) showCode(p *Place, c *sandbox.Command, s source, start func(sourc
 	if p.OnHost {
 		c.Argv = start(source{dir: st.codeDir(), file: file})
 	} else {
-		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), st.mounts(false)...)
+		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), st.mounts(false, false)...)
 	}
 	return func() error {
 		defer t.Ahead.used(alike)

@@ -97,11 +97,13 @@ func makeDir(dir string, mode fs.FileMode) error {
 func (s *stage) codeDir() string   { return filepath.Join(s.dir, "code") }
 func (s *stage) outputDir() string { return filepath.Join(s.dir, "output") }
 
-// mounts are what the program sees of the stage.
-func (s *stage) mounts(output bool) []sandbox.Mount {
-	ms := []sandbox.Mount{{Source: s.codeDir(), Target: codeTarget}}
+// mounts are what the program sees of the stage. The code's file is no
+// program and cannot be made one, so nothing is kept from being run there; in the output directory that is the profile's
+// word about the scratch.
+func (s *stage) mounts(output bool, exec bool) []sandbox.Mount {
+	ms := []sandbox.Mount{{Source: s.codeDir(), Target: codeTarget, Exec: true}}
 	if output {
-		ms = append(ms, sandbox.Mount{Source: s.outputDir(), Target: outputTarget, Writable: true})
+		ms = append(ms, sandbox.Mount{Source: s.outputDir(), Target: outputTarget, Writable: true, Exec: exec})
 	}
 	return ms
 }
