@@ -179,6 +179,9 @@ func (r *Runner) Tools(a config.Agent) tools.Tools {
 	t := tools.Tools{Chooser: chooser{r, a}, Agent: a.ID, Ahead: r.ahead, Download: tools.DownloadRules{Fetcher: r.options.Download}}
 	if r.config != nil {
 		t.Workspace, t.Roots = r.config.WorkspaceDir(), r.config.Roots()
+		if r.config.File != "" {
+			t.Protected = []string{r.config.File}
+		}
 		t.Python = tools.PythonRules{AllowedDirs: r.config.Runtime.AllowedToolDirs, Env: a.Env}
 	}
 	return t
