@@ -64,6 +64,8 @@ type value interface {
 	decode(d *decoder, path string, n node)
 	// accepts says what would be taken, with the default.
 	accepts() string
+	// show returns what the value is now.
+	show() any
 }
 
 // key is one key of a section.

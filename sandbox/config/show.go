@@ -13,7 +13,7 @@ import (
 type Value struct {
 	// Key is the key's full name.
 	Key string `json:"key"`
-	// JSON is the value, null where the backend, not yet chosen, will decide.
+	// JSON is the value, empty ("", [], {}) where nothing is set or the backend will decide.
 	JSON json.RawMessage `json:"value"`
 	// Origin is where it comes from.
 	Origin Origin `json:"origin"`
@@ -66,21 +66,12 @@ func (c *Config) walk(s section, path string, visit func(string, value)) {
 	}
 }
 
-// shower is a leaf that can show its value.
-type shower interface{ show() any }
-
 // show returns a value as JSON, which is YAML as well.
 func show(v value) json.RawMessage {
-	s, ok := v.(shower)
-	if !ok {
-		return json.RawMessage("null")
-	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s.show()); err != nil {
-		return json.RawMessage("null")
-	}
+	_ = e.Encode(v.show()) // texts, numbers and lists of them always have a form
 	return escapeForYAML(bytes.TrimSpace(b.Bytes()))
 }
 
@@ -112,6 +103,7 @@ func comment(s string) string {
 	}, s)
 }
 
+func (section) show() any   { return nil } // its keys are shown
 func (b boolean) show() any { return *b.p != b.inverted }
 func (w word[T]) show() any { return string(*w.p) }
 func (v number) show() any  { return *v.p }
