@@ -145,8 +145,18 @@ func (r *blockRun) block() block {
 		Name: r.subject.name, Callers: r.callers, Calls: len(r.times), Rate: n / r.wall.Seconds(),
 		P50: quantile(sorted, 0.5), P95: quantile(sorted, 0.95), P99: quantile(sorted, 0.99),
 	}
+	if r.subject.ahead != nil && !r.ready() { // the pauses, in which it arms, are not the caller's
+		b.Rate = n / sum(sorted) * 1000
+	}
 	if !r.ready() { // else the building is in no call's time
 		b.CPU, b.Machine = milliseconds(r.cpu.tree)/n, milliseconds(r.cpu.busy)/n
 	}
 	return b
+}
+
+func sum(values []float64) (s float64) {
+	for _, v := range values {
+		s += v
+	}
+	return s
 }

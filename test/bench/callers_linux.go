@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// callerCounts are how many callers call at once.
+// callerCounts are how many callers call at once, beside one.
 func callerCounts() []int { return []int{8, 64, 256} }
 
 // few is the most callers that engines are asked to serve: they take a tenth of a second of CPU time a call and more.
 const few = 8
 
 // compared reports whether a way is measured with that many callers.
-func compared(s subject, callers int) bool {
-	if s.name == nameDocker || s.name == namePodman {
+func compared(name string, callers int) bool {
+	if name == nameDocker || name == namePodman {
 		return callers <= few
 	}
-	return slices.Contains([]string{nameBare, nameCold, nameArmed, nameBwrap}, s.name)
+	return slices.Contains([]string{nameBare, nameCold, nameArmed, nameBwrap}, name)
 }
 
 // parallel measures several callers that call again at once.
@@ -26,7 +26,7 @@ func (m *measurement) parallel(dir string) error {
 	ways := m.ways(truth(), dir)
 	for _, n := range callerCounts() {
 		for _, s := range ways {
-			if compared(s, n) {
+			if compared(s.name, n) {
 				runs = append(runs, &blockRun{subject: s, callers: n})
 			}
 		}
@@ -41,6 +41,7 @@ func (m *measurement) parallel(dir string) error {
 	for _, r := range done {
 		m.results.Blocks = append(m.results.Blocks, r.block())
 	}
+	slices.SortStableFunc(m.results.Blocks, func(a, b block) int { return a.Callers - b.Callers })
 	m.progress.clear()
 	printBlocks(os.Stdout, &m.results)
 	m.results.Ratios = append(m.results.Ratios, blockRatios(m.results.Blocks)...)

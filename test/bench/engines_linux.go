@@ -34,7 +34,7 @@ func (s *engineSet) start() error {
 	for _, k := range []engines.Kind{engines.Docker, engines.Podman} {
 		err := asTest(func(t testing.TB) {
 			e := s.pool.Start(t, k)
-			s.image = e.Load(t, engines.Python())
+			s.image = e.Load(t, engines.Languages())
 			s.running[k] = e
 		})
 		if err != nil {

@@ -138,7 +138,7 @@ func (g goal) measured() string {
 	if g.State == notMeasured {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f%s", g.Measured, g.suffix())
+	return fmt.Sprintf("%.3g%s", g.Measured, g.suffix())
 }
 
 func (g goal) suffix() string {

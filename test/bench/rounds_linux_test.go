@@ -124,6 +124,7 @@ func TestBurst(t *testing.T) {
 	require.NoError(t, one.add(0))
 	assert.Empty(t, ahead)
 	assert.Len(t, one.times, leastCalls)
+	assert.InDelta(t, 1000, one.block().Rate, 1e-6, "the pauses for arming are not the caller's")
 }
 
 func TestCallersAreAsManyAsAsked(t *testing.T) {

@@ -53,6 +53,9 @@ func (l Lines) SVG() string {
 	for _, line := range l.Lines {
 		if points := l.points(s, line); len(points) > 0 {
 			d.path(line.Kind.class(), points)
+			for _, p := range points {
+				d.dot(line.Kind.class(), p)
+			}
 			labels = append(labels, label{text: line.Label, kind: line.Kind, at: points[len(points)-1]})
 		}
 	}
@@ -88,6 +91,10 @@ func (d *drawing) labels(all []label) {
 	slices.SortStableFunc(all, func(a, b label) int { return cmp.Compare(a.at.y, b.at.y) })
 	last := float64(lineTop - labelHeight)
 	for _, l := range all {
+		if l.at.x < lineWidth-lineRight { // a line that ends early has its name there
+			d.text(l.at.x+10, l.at.y+4, l.kind.class(), l.text)
+			continue
+		}
 		y := max(l.at.y+4, last+labelHeight)
 		d.text(lineWidth-lineRight+12, y, l.kind.class(), l.text)
 		last = y

@@ -71,6 +71,10 @@ func (d *drawing) path(class string, points []point) {
 	fmt.Fprintf(&d.b, "<path class=\"line %s\" d=\"%s\"/>\n", class, s.String())
 }
 
+func (d *drawing) dot(class string, p point) {
+	fmt.Fprintf(&d.b, "<circle class=\"%s\" cx=\"%s\" cy=\"%s\" r=\"3\"/>\n", class, number(p.x), number(p.y))
+}
+
 type point struct{ x, y float64 }
 
 // number writes a coordinate with a tenth of a pixel.
