@@ -139,7 +139,7 @@ func (a *Ahead) find(s *sort) *sort {
 func (a *Ahead) stage(s *sort, temp, file, code string, user sandbox.UserSpec) (*stage, error) {
 	if st := a.take(s); st != nil {
 		if err := st.write(code); err != nil {
-			return nil, errors.Join(err, st.leave())
+			return nil, errors.Join(err, st.end())
 		}
 		return st, nil
 	}
