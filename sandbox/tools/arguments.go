@@ -53,9 +53,9 @@ type (
 		Isolation string `json:"isolation"`
 	}
 	writeJSON struct {
-		Path      string `json:"path"`
-		Content   string `json:"content"`
-		Isolation string `json:"isolation"`
+		Path      string  `json:"path"`
+		Content   *string `json:"content"` // "" is a content, and none is not: it would empty the file
+		Isolation string  `json:"isolation"`
 	}
 	readJSON struct {
 		Path      string `json:"path"`
@@ -106,18 +106,11 @@ func decode[T any](tool Name, raw json.RawMessage) (T, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if raw[0] != '{' {
-		return v, sandbox.Invalid(string(tool), "arguments: not a JSON object")
-	}
-	if err := checkNames(raw, argumentNames(reflect.TypeFor[T]())); err != nil {
+	if _, err := SplitArguments(raw, argumentNames(reflect.TypeFor[T]())); err != nil {
 		return v, sandbox.Invalid(string(tool), "arguments: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if err := d.Decode(&v); err != nil {
+	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, sandbox.Invalid(string(tool), "arguments: %w", inWords(err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return v, sandbox.Invalid(string(tool), "arguments: something follows the JSON object")
 	}
 	return v, nil
 }
@@ -131,33 +124,46 @@ func argumentNames(arguments reflect.Type) []string {
 	return names
 }
 
-// checkNames refuses an object that two readers could understand differently: whoever looked at a call before, to allow it
-// or to add to it, has to have seen what runs. Package json takes "Command" for "command", and the last of two.
-func checkNames(object json.RawMessage, known []string) error {
+// Argument is one of a call's arguments.
+type Argument struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// SplitArguments takes a JSON object of arguments apart, in the order in which they are there. It refuses one that two readers
+// could understand differently: whoever looked at a call before, to allow it or to add to it, has to have seen what runs.
+// Package json takes "Command" for "command", and the last of two.
+func SplitArguments(object json.RawMessage, known []string) ([]Argument, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		return err
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, cmp.Or(err, errors.New("not a JSON object"))
 	}
-	var seen []string
+	var all []Argument
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s, ok := name.(string)
 		switch {
 		case !ok || !slices.Contains(known, s):
-			return fmt.Errorf("unknown field %s", quoted(s))
-		case slices.Contains(seen, s):
-			return fmt.Errorf("%s is there twice", quoted(s))
+			return nil, fmt.Errorf("unknown field %s (accepted: %s)", quoted(s), strings.Join(known, ", "))
+		case slices.ContainsFunc(all, func(a Argument) bool { return a.Name == s }):
+			return nil, fmt.Errorf("%s is there twice", quoted(s))
 		}
-		seen = append(seen, s)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
+		a := Argument{Name: s}
+		if err := d.Decode(&a.Value); err != nil {
+			return nil, err
 		}
+		all = append(all, a)
 	}
-	return nil
+	if _, err := d.Token(); err != nil { // its end
+		return nil, io.ErrUnexpectedEOF
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON object")
+	}
+	return all, nil
 }
 
 // inWords says of an argument of a wrong type what it has to be, for a model that knows no types of Go.

@@ -71,7 +71,10 @@ func (t Tools) dispatchFile(ctx context.Context, name Name, raw json.RawMessage)
 	switch name {
 	case NameWriteFile:
 		return with(name, raw, func(a writeJSON) (Reply, error) {
-			return file(t.WriteFile(ctx, WriteArgs{Path: a.Path, Content: a.Content, Isolation: a.Isolation}))
+			if a.Content == nil {
+				return Reply{}, sandbox.Invalid(string(name), `content is required; "" makes an empty file`)
+			}
+			return file(t.WriteFile(ctx, WriteArgs{Path: a.Path, Content: *a.Content, Isolation: a.Isolation}))
 		})
 	case NameReadFile:
 		return with(name, raw, func(a readJSON) (Reply, error) {

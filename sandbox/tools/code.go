@@ -118,7 +118,7 @@ func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (
 		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), s.mounts(true, p.Profile.ScratchExec)...)
 	}
 	ctx, stop := watched(ctx, s.outputDir(), t.Artifacts)
-	res, err := p.Backend.Run(ctx, p.Profile, c)
+	res, err := p.run(ctx, c)
 	full := stop()
 	if err != nil {
 		return CodeResult{}, missingProgram(l.argv[0], err)

@@ -45,7 +45,7 @@ func programDefinitions() []Definition {
 			Description: "Run a command line with /bin/sh in a sandbox. The workspace is at /workspace and is the working directory; there is no network. A non-zero exit code is a result, no error.",
 			Schema: schema([]property{
 				{"command", "string", "The command line.", true},
-				{"working_dir", "string", "The directory to run in, below /workspace.", false},
+				{"working_dir", "string", "The directory to run in: /workspace/NAME, or NAME. /workspace if left out.", false},
 				{"timeout", "number", "Wall-clock limit in seconds: 60 if left out, at most 600.", false},
 				isolationProperty(),
 			}),
@@ -54,7 +54,7 @@ func programDefinitions() []Definition {
 			Name: NameRunScript, Title: "Run a Script", Destructive: true,
 			Description: "Run a script that is in the workspace (.py, .js, .rb; everything else with bash) in a sandbox, in the script's directory, for at most five minutes.",
 			Schema: schema([]property{
-				{"path", "string", "The script, below /workspace.", true},
+				{"path", "string", "The script: /workspace/NAME, which is what to give write_file, too.", true},
 				{"args", "array", "Its arguments.", false},
 				isolationProperty(),
 			}),
@@ -79,7 +79,7 @@ func programDefinitions() []Definition {
 }
 
 func fileDefinitions() []Definition {
-	const where = "A path below the workspace; relative, or below /workspace."
+	const where = "The file: /workspace/NAME, where programs find it. A relative path is below the first directory of the file tools, which may be another."
 	return []Definition{
 		{
 			Name: NameWriteFile, Title: "Write a File", Destructive: true,
@@ -100,7 +100,7 @@ func fileDefinitions() []Definition {
 			Name: NameListFiles, Title: "List Files", ReadOnly: true,
 			Description: "List a directory of the workspace.",
 			Schema: schema([]property{
-				{"path", "string", where + " The workspace itself if left out.", false},
+				{"path", "string", "The directory: /workspace, or one below it. If left out, the first directory of the file tools.", false},
 				{"recursive", "boolean", "Also list what is below.", false},
 				isolationProperty(),
 			}),

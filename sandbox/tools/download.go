@@ -56,6 +56,9 @@ func (t Tools) DownloadFile(ctx context.Context, a DownloadArgs) (Written, error
 	if t.Download.Fetcher == nil {
 		return Written{}, refused(string(NameDownloadFile), "this program downloads nothing")
 	}
+	if a.URL == "" || a.Path == "" {
+		return Written{}, sandbox.Invalid(string(NameDownloadFile), "url and path are required")
+	}
 	s, err := t.locate(NameDownloadFile, a.Path)
 	if err != nil {
 		return Written{}, err

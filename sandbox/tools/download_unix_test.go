@@ -108,7 +108,7 @@ func TestDownloadFileFails(t *testing.T) {
 		{"file:///etc/passwd", "d/new", sandbox.ErrRefused},
 		{"ftp://example.com/", "d/new", sandbox.ErrRefused},
 		{"http://u:p@example.com/", "d/new", sandbox.ErrRefused},
-		{"", "d/new", sandbox.ErrRefused},
+		{"", "d/new", sandbox.ErrInvalid},
 		{"http://a b/", "d/new", sandbox.ErrInvalid},
 		{"http://%zz/", "d/new", sandbox.ErrInvalid},
 		{s.URL + "/ok", "../new", sandbox.ErrRefused},

@@ -32,7 +32,7 @@ func TestWriteFile(t *testing.T) {
 	ts := set(t, fake.New())
 	ws := ts.Workspace
 	for path, want := range map[string]string{
-		"a.txt": "a.txt", "sub/deep/b.txt": "sub/deep/b.txt", "./c": "c", "x/../d": "d", "e/": "e", "/workspace/f": "f", "/workspace//g/h": "g/h",
+		"a.txt": "a.txt", "sub/deep/b.txt": "sub/deep/b.txt", "./c": "c", "x/../d": "d", "e.": "e.", "/workspace/f": "f", "/workspace//g/h": "g/h",
 		ws + "/i": "i", ws + "/j/k": "j/k", "odd \n\xff name": "odd \n\xff name",
 	} {
 		w, err := ts.WriteFile(t.Context(), tools.WriteArgs{Path: path, Content: "content"})

@@ -38,7 +38,7 @@ func (t Tools) run(ctx context.Context, p Place, j job) (Output, error) {
 	p.Profile.Limits.Wall = j.timeout
 	// One byte more than is shown tells whether there was more; KiB are the unit, so the rest is cut below.
 	p.Profile.Limits.OutputKB = min(cmp.Or(p.Profile.Limits.OutputKB, sandbox.DefaultOutputKB), j.output>>10+1)
-	res, err := p.Backend.Run(ctx, p.Profile, j.command())
+	res, err := p.run(ctx, j.command())
 	if err != nil {
 		return Output{}, refusedTool(j.tool, missingProgram(j.argv[0], err))
 	}
@@ -94,6 +94,19 @@ func (t Tools) withWorkspace(p Place) Place {
 	return p
 }
 
+// missing says how what a program is to find in the workspace gets there. A relative path would not do: write_file's belong
+// to the first root, which need not be the workspace.
+func (s spot) missing(tool Name, dir bool) error {
+	inside := plainName(short(path.Join(WorkspaceTarget, filepath.ToSlash(s.name))))
+	fix := "write it first, with write_file, to " + inside
+	if dir {
+		fix = "make it first, with shell_exec, which starts in " + WorkspaceTarget + ": mkdir -p " + inside
+	}
+	return &sandbox.Error{
+		Kind: sandbox.KindInvalid, Op: string(tool), Cause: fmt.Errorf("%q: %w", short(s.asked), fs.ErrNotExist), Fix: fix,
+	}
+}
+
 // programPath is the path by which a program finds a directory or a regular file of the workspace.
 func (t Tools) programPath(p Place, tool Name, asked string, dir bool) (string, error) {
 	if t.Workspace == "" {
@@ -108,13 +121,13 @@ func (t Tools) programPath(p Place, tool Name, asked string, dir bool) (string, 
 		return "", err
 	}
 	defer s.Close()
+	if err := s.checkFile(tool); err != nil && !dir {
+		return "", err
+	}
 	info, err := s.Stat(s.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &sandbox.Error{
-			Kind: sandbox.KindInvalid, Op: string(tool), Cause: fmt.Errorf("%q: %w", short(asked), fs.ErrNotExist),
-			Fix: "write it into the workspace first, with write_file",
-		}
+		return "", s.missing(tool, dir)
 	case err != nil:
 		return "", s.fault(tool, err)
 	case dir && !info.IsDir():

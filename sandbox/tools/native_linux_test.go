@@ -60,6 +60,10 @@ func nativeBuiltins(t *testing.T, ts tools.Tools) {
 	require.NoError(t, err)
 	assert.Equal(t, "exit_code: 4\n/workspace/src\nreplacedmore\n", o.Text())
 
+	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "chmod 0 /workspace && echo closed"})
+	require.NoError(t, err)
+	assert.Equal(t, "closed\n", o.Text())
+
 	o, err = ts.ShellExec(t.Context(), tools.ShellArgs{Command: "sleep 60", Timeout: time.Second})
 	require.NoError(t, err)
 	assert.Contains(t, o.Text(), "error: timed out after 1s\n")

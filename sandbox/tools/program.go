@@ -131,6 +131,9 @@ func (t Tools) ShellExec(ctx context.Context, a ShellArgs) (Output, error) {
 	if strings.TrimSpace(a.Command) == "" {
 		return Output{}, sandbox.Invalid(string(NameShellExec), "command is required")
 	}
+	if err := checkWord(NameShellExec, "command", a.Command); err != nil {
+		return Output{}, err
+	}
 	p, err := t.enter(ctx, Request{Tool: NameShellExec, Isolation: a.Isolation})
 	if err != nil {
 		return Output{}, err
@@ -143,6 +146,24 @@ func (t Tools) ShellExec(ctx context.Context, a ShellArgs) (Output, error) {
 		tool: NameShellExec, argv: []string{"/bin/sh", "-c", a.Command}, dir: dir, streams: a.Streams,
 		timeout: p.cap(a.Timeout, DefaultShellTimeout, MaxShellTimeout), output: MaxOutput,
 	})
+}
+
+// checkWord refuses what a command line cannot hold, by the name that its caller knows.
+func checkWord(tool Name, argument, word string) error {
+	e := &sandbox.Error{Kind: sandbox.KindInvalid, Op: string(tool)}
+	switch nul := strings.IndexByte(word, 0); {
+	case nul >= 0:
+		e.Cause = fmt.Errorf("%s: NUL byte at offset %d", argument, nul)
+	case len(word) >= sandbox.MaxArg:
+		e.Cause = fmt.Errorf("%s: %d bytes, and a command line takes at most %d in one piece", argument, len(word), sandbox.MaxArg-1)
+	default:
+		return nil
+	}
+	e.Fix = "write it to a file with write_file, as " + WorkspaceTarget + "/NAME"
+	if tool == NameShellExec {
+		e.Fix = "write it to a script with write_file, as " + WorkspaceTarget + "/NAME, and run that"
+	}
+	return e
 }
 
 // interpreter is what runs a script, by its name's ending.
@@ -163,6 +184,11 @@ func interpreter(script string) string {
 func (t Tools) RunScript(ctx context.Context, a ScriptArgs) (Output, error) {
 	if a.Path == "" {
 		return Output{}, sandbox.Invalid(string(NameRunScript), "path is required")
+	}
+	for i, arg := range a.Args {
+		if err := checkWord(NameRunScript, "args["+strconv.Itoa(i)+"]", arg); err != nil {
+			return Output{}, err
+		}
 	}
 	p, err := t.enter(ctx, Request{Tool: NameRunScript, Isolation: a.Isolation})
 	if err != nil {

@@ -197,7 +197,7 @@ func (t Tools) runSource(ctx context.Context, p Place, r pythonRun, s source) (r
 		return PythonResult{}, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	res, err := p.Backend.Run(ctx, p.Profile, c)
+	res, err := p.run(ctx, c)
 	taps.flush()
 	if err != nil {
 		return PythonResult{}, missingProgram(python, err)

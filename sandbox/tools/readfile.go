@@ -76,6 +76,9 @@ func (t Tools) ReadFile(ctx context.Context, a ReadArgs) (FileContent, error) {
 		return FileContent{}, err
 	}
 	defer s.Close()
+	if err := s.checkFile(NameReadFile); err != nil {
+		return FileContent{}, err
+	}
 	f, info, err := openRegular(s.Root, s.name)
 	if errors.Is(err, errNotRegular) {
 		return FileContent{}, s.invalid(NameReadFile, err.Error())

@@ -170,6 +170,20 @@ func (s spot) invalid(tool Name, why string) error {
 	return sandbox.Invalid(string(tool), "%q: %s", short(s.asked), why)
 }
 
+// checkFile refuses what can only be the name of a directory: cleaned, "x/" would be the file x.
+func (s spot) checkFile(tool Name) error {
+	switch last := s.asked[len(s.asked)-1]; {
+	case s.name == ".":
+		return s.invalid(tool, "it is a directory")
+	case os.IsPathSeparator(last) || last == '/' || last == '.' && filepath.Base(s.name) != filepath.Base(s.asked):
+		return &sandbox.Error{
+			Kind: sandbox.KindInvalid, Op: string(tool), Cause: fmt.Errorf("%q is the name of a directory", short(s.asked)),
+			Fix: "end the path with the file's name, without a slash behind it",
+		}
+	}
+	return nil
+}
+
 // checkProtected refuses a file that is one of the protected, by whatever name.
 func (s spot) checkProtected(tool Name, file fs.FileInfo) error {
 	for _, p := range s.protected {

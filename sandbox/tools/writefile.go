@@ -69,8 +69,8 @@ func (p Place) fileLimit() int64 { return int64(p.Profile.WithDefaults().Limits.
 
 // put writes the spot's file with fill. When it fails, nothing is left that was not there.
 func (s spot) put(tool Name, fill func(io.Writer) (int64, error)) (int64, error) {
-	if s.name == "." {
-		return 0, s.invalid(tool, "it is a directory")
+	if err := s.checkFile(tool); err != nil {
+		return 0, err
 	}
 	made, err := s.makeParents(tool)
 	if err != nil {
