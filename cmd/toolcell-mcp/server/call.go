@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -86,7 +88,7 @@ type request struct {
 // read takes the session out of a call's arguments. What is wrong with the others, the tool says.
 func (s *Server) read(req *mcp.CallToolRequest) (request, error) {
 	c := request{name: tools.Name(req.Params.Name), arguments: req.Params.Arguments}
-	id, rest, err := sessionOf(c.arguments)
+	id, rest, err := sessionOf(c.name, c.arguments)
 	if err != nil {
 		return request{}, err
 	}
@@ -106,22 +108,34 @@ func (s *Server) read(req *mcp.CallToolRequest) (request, error) {
 	return c, err
 }
 
-// sessionOf splits the session off the arguments. Those that are no object are the tool's to refuse.
-func sessionOf(raw json.RawMessage) (id string, rest json.RawMessage, err error) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields[sessionArgument] == nil {
+// sessionOf splits the session off the arguments of a tool. The others stay as they are and in their order, for the tool to
+// read. Those that are no object, too, are the tool's to refuse.
+func sessionOf(tool tools.Name, raw json.RawMessage) (id string, rest json.RawMessage, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 		return "", raw, nil
 	}
-	var value *string
-	if err := json.Unmarshal(fields[sessionArgument], &value); err != nil {
-		return "", nil, sandbox.Invalid(sessionArgument, "it has to be a string")
+	all, err := tools.SplitArguments(raw, argumentsOf(tool))
+	if err != nil {
+		return "", nil, sandbox.Invalid(string(tool), "arguments: %w", err)
 	}
-	if value != nil {
-		id = *value
+	b := []byte("{")
+	for _, a := range all {
+		if a.Name == sessionArgument {
+			var value *string
+			if json.Unmarshal(a.Value, &value) != nil {
+				return "", nil, sandbox.Invalid(sessionArgument, "it has to be a string")
+			}
+			if value != nil {
+				id = *value
+			}
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(strconv.AppendQuote(b, a.Name), ':'), a.Value...) // a known name, which JSON quotes like Go
 	}
-	delete(fields, sessionArgument)
-	rest, err = json.Marshal(fields)
-	return id, rest, err
+	return id, append(b, '}'), nil
 }
 
 // tools are the operator's tools in the session's workspace.

@@ -93,6 +93,9 @@ func object(data []byte) (fields, *refusal) {
 	case err != nil || m == nil:
 		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a message is an object")
 	}
+	if name := twice(data); name != "" {
+		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("%.60q is there twice", name))
+	}
 	return m, nil
 }
 
@@ -132,6 +135,9 @@ func callFault(params json.RawMessage) string {
 	if params == nil || json.Unmarshal(params, &p) != nil || p == nil {
 		return "params is missing: it has to be an object with the name of a tool and its arguments"
 	}
+	if name := twice(params); name != "" {
+		return fmt.Sprintf("params: %.60q is there twice", name)
+	}
 	if name, ok := p.text("name"); !ok || name == "" || len(name) > maxName {
 		return fmt.Sprintf("name has to be a tool's name, a string of at most %d bytes", maxName)
 	}
@@ -143,6 +149,32 @@ func callFault(params json.RawMessage) string {
 	}
 	if token := meta["progressToken"]; token != nil && string(token) != "null" && !identifies(token) {
 		return "a progressToken is a string or a whole number of at most 2^53"
+	}
+	return ""
+}
+
+// twice returns a member of an object that is there twice, or "". Readers differ in which of them they
+// take: who looked at a message before, to allow it, has to have seen what the SDK reads.
+func twice(object []byte) string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return ""
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return ""
+		}
+		if seen[name] {
+			return name
+		}
+		seen[name] = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return ""
+		}
 	}
 	return ""
 }

@@ -76,8 +76,9 @@ func TestHidingWorkspace(t *testing.T) {
 	c := s.client(t, nil)
 	id := session(t, call(t, c, "write_file", args{"path": "f", "content": "kept"}))
 	assert.Contains(t, last(t, call(t, c, "shell_exec", args{"command": "x", "session_id": id})), "nested deeper than 64")
-	for _, name := range []string{"shell_exec", "run_code", "write_file"} {
-		r := call(t, c, name, args{"command": "x", "session_id": id})
+	for name, a := range map[string]args{"shell_exec": {"command": "x"}, "run_code": {"code": "x"}, "write_file": {"path": "x"}} {
+		a["session_id"] = id
+		r := call(t, c, name, a)
 		assert.Contains(t, text(t, r), "cannot be used any more: directories nested deeper than 64 (read what is needed", name)
 	}
 	assert.Equal(t, "kept", text(t, call(t, c, "read_file", args{"path": "f", "session_id": id})))

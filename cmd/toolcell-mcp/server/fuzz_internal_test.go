@@ -52,11 +52,11 @@ func FuzzDecode(f *testing.F) {
 
 // Whatever the arguments of a call are, the session is taken out of them and nothing else.
 func FuzzSessionOf(f *testing.F) {
-	for _, raw := range []string{`{"session_id":"s_1","path":"x"}`, `{"session_id":5}`, `{"session_id":null}`, `{"code":"session_id"}`, `["session_id"]`, ``, `{"session_id":"a","session_id":"b"}`} {
+	for _, raw := range []string{`{"session_id":"s_1","path":"x"}`, `{"session_id":5}`, `{"session_id":null}`, `{"code":"session_id"}`, `["session_id"]`, ``, `{"session_id":"a","session_id":"b"}`, `{"path":"a","path":"b"}`} {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, rest, err := sessionOf(raw)
+		_, rest, err := sessionOf("read_file", raw)
 		if err != nil {
 			assert.Nil(t, rest)
 			return

@@ -93,6 +93,8 @@ func TestMessagesThatAreNone(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 1<<20) + `"}`, -32600, 1.0, "at most 256 bytes"},
 		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, -32602, 1.0, "params has to be an object"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`, -32602, 1.0, "params is missing"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":{"code":"seen"},"arguments":{"code":"hidden"}}}`, -32602, 1.0, `params: "arguments" is there twice`},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{},"params":{"name":"run_code"}}`, -32600, nil, `"params" is there twice`},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, -32602, 1.0, "name"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + strings.Repeat("x", 1<<20) + `"}}`, -32602, 1.0, "at most 256 bytes"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","_meta":"x"}}`, -32602, 1.0, "_meta"},

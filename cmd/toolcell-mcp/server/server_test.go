@@ -99,7 +99,7 @@ func TestWhatIsAnError(t *testing.T) {
 		"language":     {args: args{"language": "rust", "code": "x"}, kind: "invalid", text: `Error: unsupported language "rust" (supported: bash, node, python).`},
 		"blank":        {args: args{"language": "python", "code": " "}, kind: "invalid", text: "Error: code is required."},
 		"timeout word": {args: args{"language": "python", "code": "x", "timeout_seconds": "soon"}, kind: "invalid", text: `Error: run_code: arguments: a timeout has to be a number of seconds, and "soon" is none`},
-		"unknown":      {args: args{"language": "python", "code": "x", "cpu": 1}, kind: "invalid", text: `Error: run_code: arguments: unknown field "cpu"`},
+		"unknown":      {args: args{"language": "python", "code": "x", "cpu": 1}, kind: "invalid", text: `Error: run_code: arguments: unknown field "cpu" (accepted: code, isolation, language, network, session_id, stdin, timeout_seconds)`},
 		"network":      {args: args{"language": "python", "code": "x", "network": true}, kind: "refused"},
 		"session type": {args: args{"language": "python", "code": "x", "session_id": 5}, kind: "invalid", text: "Error: session_id: it has to be a string"},
 		"session":      {args: args{"language": "python", "code": "x", "session_id": "s_no"}, kind: "invalid"},
@@ -117,6 +117,21 @@ func TestWhatIsAnError(t *testing.T) {
 			assert.Equal(t, c.kind, r.Meta["github.com/soulacy/toolcell/error"].(map[string]any)["kind"], name)
 		}
 	}
+}
+
+// What is there twice is refused before anything is taken out: a reader that took the first would have allowed another call.
+func TestDuplicateArguments(t *testing.T) {
+	s := newScene(t, ok)
+	c := s.client(t, nil)
+	for _, raw := range []string{
+		`{"session_id":null,"command":"echo seen","command":"echo hidden"}`, `{"command":"echo seen","session_id":null,"session_id":null}`,
+	} {
+		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "shell_exec", Arguments: json.RawMessage(raw)})
+		require.NoError(t, err)
+		assert.True(t, r.IsError)
+		assert.Contains(t, text(t, r), "is there twice", raw)
+	}
+	assert.Empty(t, s.backend.Calls())
 }
 
 // Arguments that are no object are a message for the model, too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -104,6 +105,16 @@ func withSession(raw json.RawMessage, u sessionUse, idle time.Duration) *inputSc
 		s.Required = append(slices.Clone(s.Required), sessionArgument)
 	}
 	return &s
+}
+
+// argumentsOf are the names of a tool's arguments, in order, the session's among them.
+func argumentsOf(n tools.Name) []string {
+	for _, d := range tools.Definitions() {
+		if d.Name == n {
+			return slices.Sorted(maps.Keys(withSession(d.Schema, use(n), 0).Properties))
+		}
+	}
+	return nil
 }
 
 // inputSchema is the schema of a tool's arguments.
