@@ -55,7 +55,7 @@ lint: vet ## run staticcheck, and golangci-lint where it is installed
 generate: ## generate the seccomp programs from the profile again
 	$(GO) generate ./...
 
-bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=1 adds those from npm (10 minutes)
+bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=1 adds those from npm (ten minutes, more on a busy machine)
 	@test/bench/peers.sh
 	$(GO) run ./test/bench -bin bin -json bin/bench.json -plots bin/plots -steps 100
 

@@ -95,7 +95,7 @@ func (m *measurement) interpreterPSS(name string, p program) (err error) {
 }
 
 // hostMemory measures by how many MiB the host's used memory grows for each of many armed sandboxes. What others take or
-// give back meanwhile is in each turn's figure; when it could be all of it, there is none.
+// give back meanwhile is in each turn's figure; when the turns do not agree, there is none.
 func (m *measurement) hostMemory() error {
 	var each []float64
 	for range memoryTurns {
@@ -108,10 +108,11 @@ func (m *measurement) hostMemory() error {
 	}
 	all := present(each)
 	// Of nine values, the second and the eighth enclose the median in 96 of 100 cases.
-	if low, high := all[1], all[len(all)-2]; low <= 0 {
+	middle, low, high := median(all), all[1], all[len(all)-2]
+	if low < middle/2 || high > 2*middle {
 		return fmt.Errorf("other processes' memory changed more than that of the sandboxes (%.2f to %.2f MiB each)", low, high)
 	}
-	m.figure(memoryHost, median(all))
+	m.figure(memoryHost, middle)
 	return nil
 }
 
