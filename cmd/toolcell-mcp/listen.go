@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -71,18 +69,10 @@ func (h *httpFlags) token(lookupEnv func(string) (string, bool)) (string, error)
 	token, _ := lookupEnv(tokenVariable)
 	where := tokenVariable
 	if h.tokenFile != "" {
-		f, err := os.Open(h.tokenFile)
-		if err != nil {
-			return "", misused(fmt.Errorf("--token-file: %w", err))
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, 4096))
-		if err != nil {
-			return "", misused(fmt.Errorf("--token-file: %w", err))
-		}
-		token, where = strings.TrimSpace(string(data)), "--token-file"
-		if token == "" {
-			return "", misused(errors.New("--token-file: it is empty"))
+		where = "--token-file"
+		var err error
+		if token, err = readToken(h.tokenFile); err != nil {
+			return "", err
 		}
 	}
 	if token != "" && len(token) < minToken {

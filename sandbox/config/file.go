@@ -26,7 +26,7 @@ func readFile(name string, trusted bool) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, &fileError{"it is no regular file", "name a file; what comes from a pipe has to be written to one first"}
 	}
 	if trusted {
 		if err := checkOwnership(info, os.Geteuid()); err != nil {
@@ -40,6 +40,11 @@ func readFile(name string, trusted bool) ([]byte, error) {
 	return readBounded(f)
 }
 
+// fileError is what is wrong with a file, and what to do about it.
+type fileError struct{ cause, fix string }
+
+func (e *fileError) Error() string { return e.cause }
+
 // readTime is how long a file may keep its reader waiting.
 const readTime = 5 * time.Second
 
@@ -51,16 +56,19 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-var errTooLarge = fmt.Errorf("it is larger than %d bytes", maxFile)
+var errTooLarge = &fileError{fmt.Sprintf("it is larger than %d bytes", maxFile), "make it smaller, or name the right file"}
 
 // checkOwnership refuses a file that somebody else than root and the caller can have written. A POSIX access list that
 // lets others write shows in the group's bits (acl(5), "correspondence between ACL entries and file permission bits").
 func checkOwnership(info fs.FileInfo, caller int) error {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others may write it (mode %04o), and it can hold waivers; chmod go-w it", info.Mode().Perm())
+		return &fileError{fmt.Sprintf("others may write it (mode %04o), and it can hold waivers", info.Mode().Perm()), "chmod go-w it"}
 	}
 	if uid, ok := owner(info); ok && uid != 0 && uid != caller {
-		return fmt.Errorf("it belongs to uid %d, which is neither root nor the caller, and it can hold waivers", uid)
+		return &fileError{
+			fmt.Sprintf("it belongs to uid %d, which is neither root nor the caller, and it can hold waivers", uid),
+			fmt.Sprintf("look at what it says, and make it root's or your own: chown %d it", caller),
+		}
 	}
 	return nil
 }

@@ -120,7 +120,12 @@ func fileProblem(name string, err error) *Problem {
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
 	}
-	return &Problem{File: name, Cause: err.Error(), err: err}
+	p := &Problem{File: name, Cause: err.Error(), err: err}
+	var known *fileError
+	if errors.As(err, &known) {
+		p.Fix = known.fix
+	}
+	return p
 }
 
 // Parse checks a configuration that was read from the file of that name. It looks at no file.

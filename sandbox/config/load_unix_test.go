@@ -85,7 +85,7 @@ func TestLoadFailsClosed(t *testing.T) {
 	user := filepath.Join(dir, "toolcell", "config.yaml")
 	require.NoError(t, os.MkdirAll(user, 0o755))
 	_, err = config.Load(config.Options{LookupEnv: env{"XDG_CONFIG_HOME": dir}.lookup})
-	require.ErrorContains(t, err, user+": it is no regular file")
+	require.ErrorContains(t, err, user+": it is no regular file (name a file")
 
 	require.NoError(t, os.Remove(user))
 	require.NoError(t, syscall.Mkfifo(user, 0o600))
