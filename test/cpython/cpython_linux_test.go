@@ -41,11 +41,11 @@ const (
 
 // modules are what is run: the first part always, the rest in the long form.
 func modules() []string {
-	short := []string{"test_json", "test_re", "test_tempfile", "test_zipfile", "test_subprocess", "test_threading"}
+	short := []string{"test_json", "test_re", "test_tempfile", "test_zipfile", "test_subprocess"}
 	if os.Getenv("TOOLCELL_TEST_SOAK") != "full" {
 		return short
 	}
-	return append(short, "test_multiprocessing_fork", "test_asyncio", "test_shutil", "test_socket", "test_ssl", "test_os")
+	return append(short, "test_threading", "test_multiprocessing_fork", "test_asyncio", "test_shutil", "test_socket", "test_ssl", "test_os")
 }
 
 // outcome is what became of one test. They are ordered: of several with one name the worst counts.
@@ -239,16 +239,22 @@ func arguments(xmlFile string, args []string) []string {
 	return append([]string{python, "-m", "test", "--junit-xml", xmlFile}, args...)
 }
 
-// runInside runs tests in a sandbox with room for them.
-func runInside(t *testing.T, b sandbox.Backend, args ...string) outcomes {
+// roomy is a profile with room for the tests, and the directory of the host that takes the report.
+func roomy(t *testing.T) (sandbox.ContainerProfile, string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	p := sandbox.ContainerProfile{
+	return sandbox.ContainerProfile{
 		Limits: sandbox.Limits{MemoryMB: 2048, CPUs: 2, CPUSeconds: 1200, Wall: patience, OpenFiles: openFiles, FileSizeMB: 1024},
 		PIDs:   512, TmpfsMB: 512,
 		Binds: []sandbox.Mount{{Source: dir, Target: "/report", Writable: true}},
-	}
+	}, dir
+}
+
+// runInside runs tests in a sandbox with room for them.
+func runInside(t *testing.T, b sandbox.Backend, args ...string) outcomes {
+	t.Helper()
+	p, dir := roomy(t)
 	r, err := b.Run(t.Context(), p, sandbox.Command{Argv: arguments("/report/junit.xml", args), Env: environment()})
 	if !assert.NoError(t, err) {
 		return outcomes{}
