@@ -99,6 +99,9 @@ func TestSpawnerPrograms(t *testing.T) {
 	closed := filepath.Join(openDir(t), "toolcell-init")
 	require.NoError(t, copyExecutable(good, closed))
 	require.NoError(t, os.Chmod(closed, 0o644))
+	// A copy, since others on this machine may run the program itself.
+	sleep := filepath.Join(openDir(t), "sleep")
+	require.NoError(t, copyExecutable("/bin/sleep", sleep))
 	text := filepath.Join(openDir(t), "toolcell-init")
 	require.NoError(t, os.WriteFile(text, []byte("no program\n"), 0o755))
 	require.NoError(t, os.Chmod(text, 0o755))
@@ -116,7 +119,7 @@ func TestSpawnerPrograms(t *testing.T) {
 		{name: "of another build", path: otherBuild(t), fix: "build both again"},
 		{name: "true", path: "/bin/true", fix: "spawner.Main"},
 		{name: "false", path: "/bin/false", fix: "spawner.Main"},
-		{name: "sleep", path: "/bin/sleep", fix: "spawner.Main"},
+		{name: "sleep", path: sleep, fix: "spawner.Main"},
 		{name: "one that crashes", path: impostor(t, "crashing"), fix: "spawner.Main"},
 		{name: "one that talks", path: impostor(t, "talking"), fix: "spawner.Main"},
 		{name: "one that hangs", path: impostor(t, "hanging"), fix: "spawner.Main", start: time.Second},
