@@ -254,7 +254,11 @@ func ParseUser(s string) (UserSpec, error) {
 	}
 	u, g, ok := strings.Cut(s, ":")
 	if !ok {
-		return UserSpec{}, Invalid("user", "%q is neither %q nor uid:gid in numbers", truncate(s), UserAuto)
+		e := &Error{Kind: KindInvalid, Op: "user", Cause: fmt.Errorf("%q is neither %q nor uid:gid in numbers", truncate(s), UserAuto)}
+		if _, err := parseID(s); err == nil {
+			e.Fix = "write " + s + ":" + s
+		}
+		return UserSpec{}, e
 	}
 	uid, err := parseID(u)
 	if err != nil {

@@ -123,6 +123,8 @@ func TestParseUser(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid, "%q", in)
 		assert.Less(t, len(err.Error()), 500)
 	}
+	_, err := ParseUser("1000")
+	assert.ErrorContains(t, err, "(write 1000:1000)")
 }
 
 func FuzzParseUser(f *testing.F) {

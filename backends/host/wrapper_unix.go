@@ -96,7 +96,7 @@ func (w Wrapper) lookup() (string, error) {
 		}
 		reason = sandbox.ErrNotExecutable
 	}
-	return "", sandbox.Invalid("start", "%q in PATH: %w", name, reason)
+	return "", sandbox.Invalid("start", "%.200q in PATH: %w", name, reason)
 }
 
 // defaultPath is the PATH of an environment without one.
@@ -111,17 +111,17 @@ func (w Wrapper) path() string {
 	return defaultPath
 }
 
-// execError says why the program was not started.
+// execError says why the program was not started, and of a long name the beginning.
 func execError(program string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT) && exists(program):
-		return sandbox.Invalid("start", "%q: its interpreter does not exist: %w", program, sandbox.ErrNotExecutable)
+		return sandbox.Invalid("start", "%.200q: its interpreter does not exist: %w", program, sandbox.ErrNotExecutable)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return sandbox.Invalid("start", "%q: %w", program, sandbox.ErrNotFound)
+		return sandbox.Invalid("start", "%.200q: %w", program, sandbox.ErrNotFound)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EPERM), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ETXTBSY):
-		return sandbox.Invalid("start", "%q: %w: %w", program, sandbox.ErrNotExecutable, err)
+		return sandbox.Invalid("start", "%.200q: %w: %w", program, sandbox.ErrNotExecutable, err)
 	default:
-		return &sandbox.Error{Kind: sandbox.KindInvalid, Op: "start", Cause: fmt.Errorf("%q: %w", program, err)}
+		return &sandbox.Error{Kind: sandbox.KindInvalid, Op: "start", Cause: fmt.Errorf("%.200q: %w", program, err)}
 	}
 }
 

@@ -62,7 +62,12 @@ func (p *program) command() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.file == "" && cmd.Flags().Changed("config") { // a script's unset variable, and no wish for another file
+				return misused(errors.New("--config: the file has no name"))
+			}
+			return p.serve(cmd.Context())
+		},
 	}
 	cmd.SetOut(p.stdout)
 	cmd.SetErr(p.stderr)

@@ -81,6 +81,9 @@ func (a *app) codeCmd() *cobra.Command {
 				}
 			}
 			s.language, s.code = args[0], strings.Join(args[1:], "")
+			if s.file == "" && strings.TrimSpace(s.code) == "" {
+				return misused(cmd, errors.New("code is required: as an argument behind the language, or by --file"))
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,7 +100,7 @@ func (a *app) codeCmd() *cobra.Command {
 	f.StringVar(&s.out, "out", "", "the directory for the files that the code leaves in its working directory; without it they are only named")
 	f.BoolVar(&s.json, "json", false, "print the result as JSON")
 	f.BoolVar(&s.raw, "raw", false, "pass the program's streams on as they come, as run does")
-	f.StringVar(&s.config, "config", "", "the operator's file")
+	f.Var((*fileName)(&s.config), "config", "the operator's file")
 	f.StringVar(&s.backend, "backend", "", "the backend, in place of the configuration's")
 	return cmd
 }

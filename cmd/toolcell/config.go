@@ -2,11 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/soulacy/toolcell/backends"
 	"github.com/soulacy/toolcell/sandbox"
 	"github.com/soulacy/toolcell/sandbox/config"
 )
+
+// fileName is a flag that names the operator's file. Without a name, which is what a script's unset variable becomes, it would be
+// another file, or none.
+type fileName string
+
+var errNoName = errors.New("the file has no name; where none is named it is the first that is found")
+
+// Set implements pflag.Value.
+func (n *fileName) Set(s string) error {
+	if s == "" {
+		return errNoName
+	}
+	*n = fileName(s)
+	return nil
+}
+
+// String implements pflag.Value.
+func (n *fileName) String() string { return string(*n) }
+
+// Type implements pflag.Value: what the help calls the value.
+func (n *fileName) Type() string { return "string" }
 
 // loadConfig reads the operator's file. Of it a command uses the images, what is waived and required, and what chooses
 // the backend and its engine; everything else a call may do comes from its flags.

@@ -16,7 +16,7 @@ type configFile struct{ flag, backend string }
 
 // flags adds those of both commands.
 func (f *configFile) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.flag, "config", "", "the operator's file, as FILE")
+	cmd.Flags().Var((*fileName)(&f.flag), "config", "the operator's file, as FILE")
 	cmd.Flags().StringVar(&f.backend, "backend", "", "the backend, in place of runtime.sandbox.binary")
 }
 
@@ -27,6 +27,8 @@ func (f *configFile) args(cmd *cobra.Command, args []string) error {
 		return misused(cmd, fmt.Errorf("%q is too much: it takes one file", args[1]))
 	case len(args) == 1 && f.flag != "":
 		return misused(cmd, errors.New("the file is either an argument or in --config"))
+	case len(args) == 1 && args[0] == "":
+		return misused(cmd, errNoName)
 	case len(args) == 1:
 		f.flag = args[0]
 	}

@@ -123,3 +123,12 @@ func TestConfigShow(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Contains(t, stderr, "toolcell: --backend: \"host\" is no backend")
 }
+
+// A file without a name is none: what a script's unset variable became is not what it meant to check.
+func TestConfigFileWithoutName(t *testing.T) {
+	for _, args := range [][]string{{"check", ""}, {"show", ""}, {"check", "--config="}, {"show", "--config", ""}} {
+		code, stdout, _ := configRun(t, nil, args...)
+		assert.Equal(t, 125, code, args)
+		assert.Empty(t, stdout, args)
+	}
+}

@@ -45,7 +45,7 @@ func (a *app) doctorCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&v.problems, "problems", false, problemsUsage)
 	cmd.Flags().BoolVar(&v.strict, "strict", false, strictUsage)
 	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend to ask (default: the configuration's)")
-	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
+	cmd.Flags().Var((*fileName)(&inv.Config), "config", "the operator's file with images and waivers")
 	return cmd
 }
 

@@ -56,7 +56,7 @@ func parseExecSandbox(args []string) (limits host.Rlimits, names, argv []string,
 		name, value, joined := strings.Cut(args[0], "=")
 		args = args[1:]
 		if numbers[name] == nil && name != "--env" {
-			return limits, nil, nil, fmt.Errorf("%q is none of --cpu, --mem, --nofile, --fsize, --env and no \"--\"", name)
+			return limits, nil, nil, fmt.Errorf("%.200q is none of --cpu, --mem, --nofile, --fsize, --env and no \"--\"", name)
 		}
 		if !joined {
 			if len(args) == 0 {
@@ -69,7 +69,7 @@ func parseExecSandbox(args []string) (limits host.Rlimits, names, argv []string,
 			continue
 		}
 		if *numbers[name], err = strconv.Atoi(value); err != nil {
-			return limits, nil, nil, fmt.Errorf("%s: %q is no number", name, value)
+			return limits, nil, nil, fmt.Errorf("%s: %.200q is no number", name, value)
 		}
 	}
 	if len(args) < 2 || args[1] == "" {

@@ -45,7 +45,7 @@ func (a *app) pullCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&inv.Backend, "backend", "", "the backend that will run the calls (default: the configuration's)")
-	cmd.Flags().StringVar(&inv.Config, "config", "", "the operator's file with images and waivers")
+	cmd.Flags().Var((*fileName)(&inv.Config), "config", "the operator's file with images and waivers")
 	cmd.Flags().BoolVar(&inv.JSON, "json", false, "print the backend and the images that are ready as JSON")
 	return cmd
 }

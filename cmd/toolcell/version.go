@@ -115,7 +115,7 @@ func (a *app) probeCmd(use, short, example string, data func(sandbox.Backend, sa
 	}
 	cmd.Flags().StringVarP(&format, "format", "f", "", "a Go template, or json")
 	cmd.Flags().StringVar(&backend, "backend", "", "the backend to ask (default: the configuration's)")
-	cmd.Flags().StringVar(&cfg, "config", "", "the operator's file with images and waivers")
+	cmd.Flags().Var((*fileName)(&cfg), "config", "the operator's file with images and waivers")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as --format json does, and an error as JSON too")
 	return cmd
 }

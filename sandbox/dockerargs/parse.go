@@ -34,7 +34,7 @@ type Invocation struct {
 	Config string
 	// Flags are the long names of the flags that were given, sorted.
 	Flags []string
-	// JSON asks for the Result as JSON. It is also set when an error follows, if the flag stood before the error.
+	// JSON asks for the Result as JSON. It is also set when there is an error, which is JSON then, too.
 	JSON bool
 }
 
@@ -104,16 +104,37 @@ func (s *state) flags(args []string) ([]string, error) {
 			return args, nil
 		}
 		var err error
+		from := args
 		if strings.HasPrefix(arg, "--") {
 			args, err = s.long(arg[2:], args[1:])
 		} else {
 			args, err = s.short(arg[1:], args[1:])
 		}
 		if err != nil {
+			s.inv.JSON = s.inv.JSON || s.asksJSON(from)
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// asksJSON reports whether --json is among the flags from one that was not taken to the first operand. What follows a flag that
+// is not known may be its value.
+func (s *state) asksJSON(args []string) bool {
+	for ; len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && args[0] != "--"; args = args[1:] {
+		name, _, inline := strings.Cut(strings.TrimPrefix(args[0], "--"), "=")
+		if args[0] == "--json" || args[0] == "--json=true" {
+			return true
+		}
+		f, known := s.find(func(f flag) bool { return f.Name == name || "-"+f.Short == args[0] })
+		if inline || len(args) == 1 {
+			continue
+		}
+		if known && f.Arg != "" || !known && !strings.HasPrefix(args[1], "-") {
+			args = args[1:]
+		}
+	}
+	return false
 }
 
 // long reads --name, --name=value or --name value and returns what follows.

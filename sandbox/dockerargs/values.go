@@ -71,7 +71,7 @@ func text(field func(*state) *string) setter {
 func parseBool(spelled, value string) (bool, error) {
 	on, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, invalid(spelled, fmt.Sprintf("%q is neither true nor false", value), "")
+		return false, invalid(spelled, fmt.Sprintf("%q is neither true nor false", value), "write true or false, or the flag alone")
 	}
 	return on, nil
 }
@@ -119,10 +119,21 @@ func parseUnits(spelled, value string, unit int64) (int, error) {
 		return 0, err
 	}
 	if n == 0 || n%unit != 0 || n/unit > math.MaxInt32 {
-		name := map[int64]string{kib: "KiB", mib: "MiB"}[unit]
-		return 0, invalid(spelled, fmt.Sprintf("%q is not a whole, positive number of %s", value, name), "")
+		name, letter := "MiB", "m"
+		if unit == kib {
+			name, letter = "KiB", "k"
+		}
+		return 0, invalid(spelled, fmt.Sprintf("%q is not a whole, positive number of %s", value, name), sizeFix(value, n, letter))
 	}
 	return int(n / unit), nil
+}
+
+// sizeFix says what to write in place of a size, which most likely lacks its unit when it is small and has none.
+func sizeFix(value string, n int64, letter string) string {
+	if 0 < n && n < mib && strings.Trim(value, "0123456789") == "" {
+		return "a number alone is bytes: write " + value + letter
+	}
+	return "write one like 64" + letter
 }
 
 // parseSeconds reads a duration ("90s", "2m"), or a plain number of seconds.
@@ -135,7 +146,7 @@ func parseSeconds(spelled, value string) (time.Duration, error) {
 		return 0, invalid(spelled, fmt.Sprintf("%q is no duration", value), "write one like 30s or 2m")
 	}
 	if d <= 0 {
-		return 0, invalid(spelled, fmt.Sprintf("%q is not positive; no limit cannot be asked for", value), "")
+		return 0, invalid(spelled, fmt.Sprintf("%q is not positive, and every call has a limit", value), "write one like 30s or 2m")
 	}
 	return d, nil
 }
@@ -148,7 +159,7 @@ func setTimeout(s *state, spelled, value string) (err error) {
 func setCPUTime(s *state, spelled, value string) error {
 	d, err := parseSeconds(spelled, value)
 	if err == nil && d%time.Second != 0 {
-		return invalid(spelled, fmt.Sprintf("%q is not a whole number of seconds", value), "")
+		return invalid(spelled, fmt.Sprintf("%q is not a whole number of seconds", value), "write one like 30s or 2m")
 	}
 	s.inv.Profile.Limits.CPUSeconds = int(d / time.Second)
 	return err
@@ -166,7 +177,7 @@ func setShm(s *state, spelled, value string) (err error) {
 
 func setMemory(s *state, spelled, value string) (err error) {
 	if isUnlimited(value) {
-		return refused(spelled, sandbox.LimitMemory, "no limit cannot be asked for", "name a size like 512m")
+		return refused(spelled, sandbox.LimitMemory, "every call has a limit", "name a size like 512m")
 	}
 	s.inv.Profile.Limits.MemoryMB, err = parseUnits(spelled, value, mib)
 	return err
@@ -185,7 +196,7 @@ func isUnlimited(value string) bool { return value == "0" || value == "-1" }
 
 func setCPUs(s *state, spelled, value string) error {
 	if isUnlimited(value) {
-		return refused(spelled, sandbox.LimitCPU, "no limit cannot be asked for", "name a number of cores like 1 or 0.5")
+		return refused(spelled, sandbox.LimitCPU, "every call has a limit", "name a number of cores like 1 or 0.5")
 	}
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789.") != "" || n == 0 {
@@ -197,7 +208,7 @@ func setCPUs(s *state, spelled, value string) error {
 
 func setPIDs(s *state, spelled, value string) error {
 	if isUnlimited(value) {
-		return refused(spelled, sandbox.LimitProcesses, "no limit cannot be asked for", "name a number like 128")
+		return refused(spelled, sandbox.LimitProcesses, "every call has a limit", "name a number like 128")
 	}
 	n, err := parseCount(value)
 	if err != nil {
@@ -219,7 +230,7 @@ func setUlimit(s *state, spelled, value string) error {
 	name, limits, ok := strings.Cut(value, "=")
 	soft, hard, both := strings.Cut(limits, ":")
 	if !ok || both && soft != hard {
-		return invalid(spelled, fmt.Sprintf("%q is not NAME=N or NAME=N:N with both the same", value), "")
+		return invalid(spelled, fmt.Sprintf("%q is not NAME=N or NAME=N:N with both the same", value), "write one like nofile=256")
 	}
 	op := spelled + " " + name
 	l := &s.inv.Profile.Limits
@@ -230,11 +241,9 @@ func setUlimit(s *state, spelled, value string) error {
 		return setUlimitCount(op, soft, &l.CPUSeconds)
 	case "fsize":
 		if strings.Trim(soft, "0123456789") != "" {
-			return invalid(op, fmt.Sprintf("%q is no number of bytes", soft), "")
+			return invalid(op, fmt.Sprintf("%q is no number of bytes", soft), "write one like fsize=67108864, which is 64 MiB")
 		}
-		var err error
-		l.FileSizeMB, err = parseUnits(op, soft, mib)
-		return err
+		return setUlimitSize(op, soft, &l.FileSizeMB)
 	case "core":
 		if soft == "0" || soft == "1" {
 			return nil
@@ -245,6 +254,16 @@ func setUlimit(s *state, spelled, value string) error {
 	default:
 		return invalid(op, "this limit is not taken", "use nofile, fsize, cpu or core")
 	}
+}
+
+// setUlimitSize reads bytes, which have no unit here.
+func setUlimitSize(op, value string, field *int) error {
+	n, err := parseUnits(op, value, mib)
+	if err != nil {
+		return invalid(op, fmt.Sprintf("%q is not a whole, positive number of MiB in bytes", value), "write one like fsize=67108864, which is 64 MiB")
+	}
+	*field = n
+	return nil
 }
 
 func setUlimitCount(op, value string, field *int) error {
