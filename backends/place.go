@@ -44,6 +44,9 @@ func (r *Runner) place(ctx context.Context, path policy.Path, d policy.Decision,
 	if err != nil {
 		return tools.Place{}, err
 	}
+	if _, ok := b.(sandbox.Armer); ok && !r.keepsReady(s) {
+		b = unarmed{b}
+	}
 	p := tools.Place{Backend: b, OnHost: s.mode != "", Profile: r.profile(path, s, language), MaxTimeout: r.config.MaxTimeout(path.PythonTool())}
 	if p.OnHost {
 		p.Python = r.config.Runtime.PythonBin
@@ -52,6 +55,16 @@ func (r *Runner) place(ctx context.Context, path policy.Path, d policy.Decision,
 		p.Profile.Network = d.Network
 	}
 	return p, nil
+}
+
+// unarmed is a backend on which nothing stands ready.
+type unarmed struct{ sandbox.Backend }
+
+// keepsReady reports whether sandboxes may stand ready on a backend: containers, which weigh more than native's, do when the
+// operator has written so.
+func (r *Runner) keepsReady(s slot) bool {
+	written := r.config.Origin("runtime.sandbox.armed") != (config.Origin{})
+	return s.mode != "" || !config.IsEngine(s.name) || written && r.config.Sandbox.Armed
 }
 
 // slot is the backend that a decision means. What works in this process waits for the chosen one.

@@ -43,16 +43,21 @@ type ending struct {
 
 // attachment is the engine's command that carries a call's streams.
 type attachment struct {
+	// mu is held while a frame of init's is taken, and while the attachment becomes a call's.
+	mu      sync.Mutex
 	k       *call
 	request []byte
 	parser  frame.Parser
 	stdout  *capture.Stream
 	stderr  *capture.Stream
 	said    *tail
+	// exited gets how the engine's command ended; abandon ends it.
+	exited  chan exit
+	abandon context.CancelFunc
 
 	// compare, when not nil, has to succeed once init is there, before it is sent anything.
 	compare func(context.Context) error
-	here    chan struct{}
+	here    chan struct{} // holds what init said of it and nobody has taken
 	started chan struct{}
 	failure *frame.Failure
 	report  *frame.Ending
@@ -67,17 +72,25 @@ type attachment struct {
 }
 
 func newAttachment(k *call, request []byte) *attachment {
-	limit := k.profile.Limits.OutputKB << 10
-	a := &attachment{
-		k: k, request: request, said: &tail{}, here: make(chan struct{}), started: make(chan struct{}), window: newWindow(), begin: time.Now(), kills: memoryKills(),
-		stdout: capture.New(limit, k.command.Stdout), stderr: capture.New(limit, k.command.Stderr),
-	}
+	a := &attachment{said: &tail{}, exited: make(chan exit, 1), here: make(chan struct{}, 1), started: make(chan struct{}), window: newWindow()}
 	a.parser.Handle = a.handle
+	a.carry(k, request)
 	return a
+}
+
+// carry makes the attachment a call's, which can be done until the call is sent.
+func (a *attachment) carry(k *call, request []byte) {
+	limit := k.profile.Limits.OutputKB << 10
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.k, a.request, a.begin, a.kills = k, request, time.Now(), memoryKills()
+	a.stdout, a.stderr = capture.New(limit, k.command.Stdout), capture.New(limit, k.command.Stderr)
 }
 
 // handle takes one frame of init's.
 func (a *attachment) handle(t frame.Type, data []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch t {
 	case frame.Stdout:
 		_, _ = a.stdout.Write(data)
@@ -90,7 +103,11 @@ func (a *attachment) handle(t frame.Type, data []byte) error {
 	case frame.InputClosed:
 		a.window.close()
 	case frame.Here:
-		return closeOnce(a.here)
+		select {
+		case a.here <- struct{}{}:
+		default:
+			return errors.New("init says unasked that it is there")
+		}
 	case frame.Started:
 		return closeOnce(a.started)
 	case frame.Fault:
@@ -126,21 +143,28 @@ type exit struct {
 	err    error
 }
 
-// run starts the container by args and moves the call's streams until the command has ended.
-func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
+// start starts the container by args. Not ctx ends the command, but abandon does: a client that is killed leaves behind what
+// the engine still does.
+func (a *attachment) start(ctx context.Context, args []string) {
+	own, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	read, write := io.Pipe()
+	a.in, a.abandon = write, abandon
+	client := a.k.b.client
+	go func() {
+		status, err := client.Run(own, Invocation{Args: args, Stdin: read, Stdout: &a.parser, Stderr: a.said})
+		read.CloseWithError(io.ErrClosedPipe) // whoever still writes is told
+		a.exited <- exit{status, err}
+	}()
+}
+
+// run moves the call's streams until the command that was started has ended.
+func (a *attachment) run(ctx context.Context) (ending, error) {
+	defer a.abandon()
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	read, write := io.Pipe()
-	a.in = write
 	refused := make(chan error, 1)
 	go a.talk(own, refused)
-	exited := make(chan exit, 1)
-	go func() {
-		status, err := a.k.b.client.Run(own, Invocation{Args: args, Stdin: read, Stdout: &a.parser, Stderr: a.said})
-		read.CloseWithError(io.ErrClosedPipe) // whoever still writes is told
-		exited <- exit{status, err}
-	}()
-	end, x := a.await(ctx, cancel, exited)
+	end, x := a.await(ctx)
 	a.window.close()
 	end.status, end.report = x.status, a.report
 	end.stdout, end.stderr = a.stdout, a.stderr
@@ -152,13 +176,18 @@ func (a *attachment) run(ctx context.Context, args []string) (ending, error) {
 		return end, err
 	default:
 	}
+	return end, a.outcome(ctx, &end, x)
+}
+
+// outcome says why there is no result.
+func (a *attachment) outcome(ctx context.Context, end *ending, x exit) error {
 	if a.failure != nil {
-		return end, a.k.fault(a.failure)
+		return a.k.fault(a.failure)
 	}
 	if a.report == nil {
-		return end, a.unreported(ctx, &end, x)
+		return a.unreported(ctx, end, x)
 	}
-	return end, nil
+	return nil
 }
 
 // talk sends what init reads, once the container is known to be what was asked for.
@@ -179,7 +208,7 @@ func (a *attachment) talk(ctx context.Context, refused chan<- error) {
 }
 
 // await waits for the command's end and keeps it from being late.
-func (a *attachment) await(ctx context.Context, abandon context.CancelFunc, exited <-chan exit) (ending, exit) {
+func (a *attachment) await(ctx context.Context) (ending, exit) {
 	var end ending
 	limit := time.NewTimer(startTimeout)
 	defer limit.Stop()
@@ -187,7 +216,7 @@ func (a *attachment) await(ctx context.Context, abandon context.CancelFunc, exit
 	removing := false
 	for {
 		select {
-		case x := <-exited:
+		case x := <-a.exited:
 			return end, x
 		case <-started:
 			started = nil
@@ -199,7 +228,7 @@ func (a *attachment) await(ctx context.Context, abandon context.CancelFunc, exit
 			limit.Reset(killGrace)
 		case <-limit.C:
 			if removing {
-				abandon() // the engine's command does not end: the container is tried again by name
+				a.abandon() // the engine's command does not end: the container is tried again by name
 				continue
 			}
 			removing = true

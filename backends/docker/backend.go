@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soulacy/toolcell/backends/docker/helper"
+	"github.com/soulacy/toolcell/backends/internal/armory"
 	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -32,6 +33,7 @@ type Backend struct {
 	dog     *watchdog
 	dial    *dial // nil where the engine has no such command
 	calls   inflight.Calls
+	armory  *armory.Armory[*armed]
 	// background is what no call waits for: the sweep, and containers whose removal failed.
 	background sync.WaitGroup
 	stop       context.Context
@@ -56,6 +58,7 @@ func Open(ctx context.Context, c Config) (*Backend, error) {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	b.engines.timeout = c.ProbeTimeout
+	b.armory = armory.New[*armed](b.armingRules())
 	b.stop, b.stopAll = context.WithCancel(context.Background())
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.release())
@@ -144,6 +147,7 @@ func (b *Backend) Close() error {
 }
 
 func (b *Backend) release() error {
+	b.armory.Close()
 	b.stopAll()
 	b.dial.close()
 	b.background.Wait()

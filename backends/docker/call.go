@@ -30,16 +30,21 @@ type call struct {
 
 // newCall does everything that comes before a container.
 func (b *Backend) newCall(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (*call, error) {
-	k := &call{b: b, profile: b.complete(p), command: c}
-	if k.command.ID == "" {
-		k.command.ID = newCallID()
-	}
+	k := b.startCall(p, c)
 	for _, step := range []func(context.Context) error{k.validate, k.judge, k.specify} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return k, nil
+}
+
+// startCall is newCall before anything has been looked at.
+func (b *Backend) startCall(p sandbox.ContainerProfile, c sandbox.Command) *call {
+	if c.ID == "" {
+		c.ID = newCallID()
+	}
+	return &call{b: b, profile: b.complete(p), command: c}
 }
 
 // newCallID makes an id for a call without one.
@@ -58,16 +63,7 @@ func (k *call) validate(context.Context) error {
 	if err := k.b.checkProfile(k.profile); err != nil {
 		return err
 	}
-	if err := k.command.Validate(); err != nil {
-		return err
-	}
-	if k.command.Timeout > k.profile.Limits.Wall {
-		return &sandbox.Error{
-			Kind: sandbox.KindRefused, Op: "timeout", Guarantee: sandbox.LimitWall,
-			Cause: fmt.Errorf("%s is more than the profile's %s", k.command.Timeout, k.profile.Limits.Wall), Fix: "a call may only ask for less",
-		}
-	}
-	return nil
+	return k.command.ValidateFor(k.profile.Limits)
 }
 
 // leastMemoryMB is the least limit that engines take: docker's own minimum is 6 MiB.
@@ -96,11 +92,13 @@ func (b *Backend) checkProfile(p sandbox.ContainerProfile) error {
 	return nil
 }
 
-// judge asks the engine, computes the report and refuses the call when something required is missing.
+// judge asks the engine, unless it has answered, computes the report and refuses the call when something required is missing.
 func (k *call) judge(ctx context.Context) error {
-	var err error
-	if k.engine, err = k.b.engines.get(ctx, k.b.client); err != nil {
-		return err
+	if k.engine == nil {
+		var err error
+		if k.engine, err = k.b.engines.get(ctx, k.b.client); err != nil {
+			return err
+		}
 	}
 	k.report = k.b.report(k.profile, k.engine)
 	return judge(k.profile, k.engine, k.report)

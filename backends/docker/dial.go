@@ -48,8 +48,24 @@ func (d *dial) close() {
 	}
 }
 
-// inspect returns what `container inspect` would.
+// inspect returns what `container inspect` would. Names are letters, digits and dashes.
 func (d *dial) inspect(ctx context.Context, name string) ([]byte, error) {
+	return d.ask(ctx, "/containers/"+name+"/json")
+}
+
+// image returns what `image inspect` would, for a name of which nothing would be quoted in a path.
+func (d *dial) image(ctx context.Context, name string) ([]byte, error) {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/:@", r)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return nil, fmt.Errorf("%q is not written in a path as it is", name)
+	}
+	return d.ask(ctx, "/images/"+name+"/json")
+}
+
+// ask returns the engine's answer as a list, as its command prints it. A path without a version is the engine's own newest.
+func (d *dial) ask(ctx context.Context, path string) ([]byte, error) {
 	if d == nil {
 		return nil, errors.New("no connection")
 	}
@@ -60,8 +76,7 @@ func (d *dial) inspect(ctx context.Context, name string) ([]byte, error) {
 	}
 	undo := context.AfterFunc(ctx, d.stop) // an answer that does not come ends the command
 	defer undo()
-	// Names are letters, digits and dashes. The path without a version is the engine's own newest.
-	_, err := fmt.Fprintf(d.in, "GET /containers/%s/json HTTP/1.1\r\nHost: engine\r\n\r\n", name)
+	_, err := fmt.Fprintf(d.in, "GET %s HTTP/1.1\r\nHost: engine\r\n\r\n", path)
 	if err != nil {
 		d.dead = err
 		return nil, err

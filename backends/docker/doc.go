@@ -7,6 +7,16 @@
 // environment are ever on a command line or in the engine's files, and reports how the program ended. A difference, or
 // anything that the engine cannot do, refuses the call and removes the container.
 //
+// # Containers that stand ready
+//
+// A container that [Backend.Arm] has made is one of these whose init has said that it is there and has got no call yet. A call
+// takes it when an engine would be given the same command line for it now, the image's name and the mounts' sources still
+// mean what they meant, and init answers; it then sends init its request, as to any container, and the container ends with
+// the call. So the engine makes nothing for the call, not even an exec, which starts a process by a runtime, takes longer
+// than all the rest, and leaves what the program leaves to be told apart from what waits; and gVisor, which can have no
+// sessions for that reason, has containers that stand ready. What may differ between calls is what init is told and no
+// engine: the program, its directory, input, environment, deadline and the caller's cap on output.
+//
 // # Identity
 //
 // A program is never root. For an ordinary caller it runs under the caller's own uid and gid, so that a private workspace

@@ -58,6 +58,10 @@ func inspectImage(ctx context.Context, c Client, name string) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readImage(out)
+}
+
+func readImage(out []byte) (*image, error) {
 	var found []image
 	if err := json.Unmarshal(out, &found); err != nil {
 		return nil, fmt.Errorf("read the image's description: %w", err)
@@ -79,16 +83,13 @@ func (b *Backend) imageError(ctx context.Context, name string, err error) error 
 		return &sandbox.Error{Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("look at the image %q", name), Cause: err}
 	}
 	fix := "fetch it before the call with Prepare (toolcell doctor says how), or name one that is there; a call never fetches anything"
-	if name == hostImage {
+	if name == sandbox.ImageHost { // though an engine may have one of the name
 		fix = `this machine's own programs are the native backend's "host": use that backend, or name an image that the engine has`
 	}
 	return &sandbox.Error{
 		Kind: sandbox.KindUnavailable, Op: fmt.Sprintf("find the image %q", name), Cause: fmt.Errorf("the engine does not have it: %w", err), Fix: fix,
 	}
 }
-
-// hostImage is no image, but what the native backend calls this machine's own programs; an engine may have one of the name.
-const hostImage = "host"
 
 // image returns what is known of an image. What was found once is believed: a container made from another is noticed,
 // since its image is compared.
@@ -109,6 +110,24 @@ func (b *Backend) image(ctx context.Context, name string) (*image, error) {
 	b.images[name] = found
 	b.mu.Unlock()
 	return found, nil
+}
+
+// sameImage asks whether an image is still the one of its name; what has changed is forgotten.
+func (b *Backend) sameImage(ctx context.Context, name, id string) bool {
+	ctx, cancel := bounded(ctx, b.engines.bound())
+	defer cancel()
+	out, err := b.dial.image(ctx, name)
+	if err != nil {
+		out, err = output(ctx, b.client, "image", "inspect", name)
+	}
+	if err == nil {
+		var i *image
+		if i, err = readImage(out); err == nil && i.ID == id {
+			return true
+		}
+	}
+	b.forgetImage(name)
+	return false
 }
 
 func (b *Backend) forgetImage(name string) {

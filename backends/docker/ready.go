@@ -39,7 +39,7 @@ func (b *Backend) Ready(ctx context.Context, p sandbox.ContainerProfile) (sandbo
 		return r, err
 	}
 	b.forgetImage(p.Image)
-	if _, err = b.Run(ctx, p, sandbox.Command{Argv: []string{rehearsal}}); errors.Is(err, sandbox.ErrNotFound) {
+	if _, _, err = b.runNew(ctx, p, sandbox.Command{Argv: []string{rehearsal}}); errors.Is(err, sandbox.ErrNotFound) {
 		b.ready.put(key, r)
 		err = nil
 	}
@@ -100,7 +100,7 @@ func (b *Backend) Prepare(ctx context.Context, p sandbox.ContainerProfile) error
 	if missing == nil {
 		return nil
 	}
-	if p.Image == hostImage {
+	if p.Image == sandbox.ImageHost {
 		return missing // whoever owns that name in a registry was not meant
 	}
 	if _, err := b.engines.get(ctx, b.client); err != nil {

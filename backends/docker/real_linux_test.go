@@ -297,7 +297,7 @@ func stopClients(t *testing.T, pid int) func() {
 	}
 }
 
-// killCaller starts a program that opens the backend and runs a call, and kills it.
+// killCaller starts a program that opens the backend, has a container stand ready and runs a call, and kills it.
 func killCaller(t *testing.T, r real, stopped bool) {
 	t.Helper()
 	cmd := exec.Command(callerProgram(t), r.engine.Binary, staticHelper(t, r.engine), r.config.Image, t.TempDir())
@@ -309,7 +309,7 @@ func killCaller(t *testing.T, r real, stopped bool) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "running\n", line)
-	require.NotEmpty(t, r.say(t, "ps", "-a", "-q"))
+	require.Len(t, strings.Fields(r.say(t, "ps", "-a", "-q")), 2)
 	end := func() {}
 	if stopped {
 		end = stopClients(t, cmd.Process.Pid)

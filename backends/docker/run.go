@@ -38,22 +38,48 @@ func (b *Backend) Run(ctx context.Context, p sandbox.ContainerProfile, c sandbox
 		return sandbox.Result{}, err
 	}
 	defer leave()
+	k, end, err := b.run(ctx, p, c)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	return k.result(end, time.Since(begin)), nil
+}
+
+// run runs c in a container that stands ready, or in one that is made for it.
+func (b *Backend) run(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (*call, ending, error) {
+	s, k := b.takeArmed(ctx, p, c)
+	if s == nil {
+		return b.runNew(ctx, p, c)
+	}
+	end, err := s.run(ctx, k)
+	if err != nil {
+		b.doubt()
+	}
+	return k, end, err
+}
+
+// runNew runs c in a container that is made for it.
+func (b *Backend) runNew(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (*call, ending, error) {
 	for retry := false; ; retry = true {
 		k, err := b.newCall(ctx, p, c)
 		if err != nil {
-			return sandbox.Result{}, err
+			return nil, ending{}, err
 		}
 		end, err := k.run(ctx)
 		if errors.Is(err, errImageChanged) && !retry {
 			continue
 		}
 		if err != nil {
-			b.engines.forget()
-			b.ready.forget()
-			return sandbox.Result{}, err
+			b.doubt()
 		}
-		return k.result(end, time.Since(begin)), nil
+		return k, end, err
 	}
+}
+
+// doubt has the engine asked again before it is believed.
+func (b *Backend) doubt() {
+	b.engines.forget()
+	b.ready.forget()
 }
 
 // errImageChanged says that the engine has another image of that name than it had before.
@@ -61,37 +87,51 @@ var errImageChanged = errors.New("the image has been replaced by another of the 
 
 // run makes the container, compares it, starts it, and sees to it that nothing of it is left.
 func (k *call) run(ctx context.Context) (ending, error) {
-	k.box.name = k.b.containerName()
 	request, err := k.request()
 	if err != nil {
 		return ending{}, err
 	}
-	if err := k.b.dog.add(k.box.name); err != nil {
+	if err := k.make(ctx); err != nil {
 		return ending{}, err
-	}
-	if !k.box.startsUnseen() {
-		for _, step := range []func(context.Context) error{k.create, k.inspect} {
-			if err := step(ctx); err != nil {
-				k.b.remove(k.box.name)
-				return ending{}, err
-			}
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		k.b.remove(k.box.name)
-		return ending{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: "start the container", Cause: err}
 	}
 	a := newAttachment(k, request)
 	if k.box.startsUnseen() {
 		a.compare = k.inspect
 	}
-	end, err := a.run(ctx, k.box.startArgs())
+	a.start(ctx, k.box.startArgs())
+	end, err := a.run(ctx)
+	k.leave(end)
+	return end, err
+}
+
+// make makes the container, and compares it where that can be done before its start. After an error there is none.
+func (k *call) make(ctx context.Context) error {
+	k.box.name = k.b.containerName()
+	if err := k.b.dog.add(k.box.name); err != nil {
+		return err
+	}
+	if !k.box.startsUnseen() {
+		for _, step := range []func(context.Context) error{k.create, k.inspect} {
+			if err := step(ctx); err != nil {
+				k.b.remove(k.box.name)
+				return err
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		k.b.remove(k.box.name)
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "start the container", Cause: err}
+	}
+	return nil
+}
+
+// leave sees to it that nothing is left of the container of a call that has ended.
+func (k *call) leave(end ending) {
 	if end.gone && k.box.removedByStart() {
 		k.b.dog.forget(k.box.name)
 	} else {
 		k.b.remove(k.box.name)
 	}
-	return end, err
 }
 
 // create has the container made.

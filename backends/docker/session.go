@@ -243,7 +243,9 @@ func (s *session) run(ctx context.Context, k *call, begin time.Time) (sandbox.Re
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	end, err := newAttachment(k, request).run(ctx, []string{"exec", "-i", k.box.name, helper.InitPath, helper.ArgCall})
+	a := newAttachment(k, request)
+	a.start(ctx, []string{"exec", "-i", k.box.name, helper.InitPath, helper.ArgCall})
+	end, err := a.run(ctx)
 	switch {
 	case !end.gone:
 		// Without init's own word the call's processes may be anywhere in the session.

@@ -26,9 +26,6 @@ func (c *Config) checkNative(d *decoder) {
 	if c.Sandbox.Runtime != "" && (c.Backend() == Native || tools == Native) {
 		d.contradiction(sandboxPath+".runtime", by+" has no engine's runtime", "leave it out, or set binary: docker")
 	}
-	if key := sandboxPath + ".armed"; c.Sandbox.Armed && c.Origin(key) != (Origin{}) && IsEngine(c.Backend()) {
-		d.contradiction(key, fmt.Sprintf("nothing stands ready on %s", c.Backend()), "leave it out, or set binary: native")
-	}
 	if tools != Native {
 		return
 	}

@@ -54,7 +54,8 @@ type Sandbox struct {
 	TmpMB, ShmMB int
 	// ScratchExec lets programs on the scratch run.
 	ScratchExec bool
-	// Armed has sandboxes stand ready for the calls that are likely to come; native only.
+	// Armed has sandboxes stand ready for the calls that are likely to come. On engines it is off unless it was written
+	// down.
 	Armed bool
 	// PythonTools is the least isolation of file, inline and plugin tools. "" means ToolsContainer.
 	PythonTools PythonTools

@@ -38,11 +38,8 @@ func runInit(arg string) int {
 	if arg != ArgCall {
 		return 2
 	}
-	if out.frame(frame.Here, nil) != nil {
-		return 1
-	}
-	t, data, err := frame.Read(os.Stdin, nil)
-	if err != nil || t != frame.Request {
+	data, ok := request(out)
+	if !ok {
 		return 2
 	}
 	if adjErr == nil {
@@ -59,6 +56,21 @@ func runInit(arg string) int {
 		r.stay()
 	}
 	return status
+}
+
+// request says that init is there, as often as it is asked, and returns the call.
+func request(out *writer) (data []byte, ok bool) {
+	for t := frame.Here; t == frame.Here; {
+		if out.frame(frame.Here, nil) != nil {
+			return nil, false
+		}
+		var err error
+		if t, data, err = frame.Read(os.Stdin, nil); err != nil {
+			return nil, false
+		}
+		ok = t == frame.Request
+	}
+	return data, ok
 }
 
 // refuse says why there is no program.

@@ -2,8 +2,8 @@
 // standard streams carry frames: a type, a length, that many bytes. The program inside holds pipes of init's, never these
 // streams, so it can neither read a request nor forge a result.
 //
-//	to init:    Request, then any of Input, InputEnd, Kill; last Done; the end of the stream means that the caller is gone
-//	from init:  Here; Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
+//	to init:    Here, any number of times; Request, then any of Input, InputEnd, Kill; last Done; the end of the stream means that the caller is gone
+//	from init:  Here, and again for each; Started or Fault; then any of Stdout, Stderr, Window, InputClosed; last a Result
 //
 // After a Fault, and after the Result of a call with input, init stays until it has read Done, so that nothing is on its way
 // when the container ends. Engines may lose what is: podman's conmon talks to its client over a socket, whose closing with input that nobody has read is an
@@ -38,7 +38,7 @@ const (
 	Kill Type = 'K'
 	// Done says that the caller has the Result of a call with input, or the Fault, and sends nothing more.
 	Done Type = 'D'
-	// Here says that init waits for its request.
+	// Here says that init waits for its request; sent to init it asks for that.
 	Here Type = 'H'
 	// Started says that the program runs.
 	Started Type = 'S'
