@@ -26,7 +26,7 @@ type Agent struct {
 	Isolation string
 	// Env names the variables of the gateway that the agent's tools get.
 	Env []string
-	// Warnings are what is wrong and stopped nothing: names in env that are none.
+	// Warnings are what is wrong and stopped nothing: names in env that are none, keys that are nearly those that are read.
 	Warnings []*Problem
 
 	origins map[string]Origin
@@ -50,11 +50,12 @@ func (a *Agent) schema() section {
 // ParseAgent reads a manifest from the file of that name: id, execution and env. Everything else is the gateway's. The
 // error, if any, is made of [Problem]s.
 func ParseAgent(name string, data []byte) (Agent, error) {
-	d := &decoder{file: name, origins: map[string]Origin{}}
+	d := newDecoder(name)
 	a := Agent{File: name, origins: d.origins}
 	if root, ok := d.parseTree(data); ok {
 		a.schema().decode(d, "", root)
 	}
+	a.Warnings = d.warnings
 	if a.ID == "" {
 		a.ID = filepath.Base(filepath.Dir(name))
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,14 @@ type decoder struct {
 	problems []*Problem
 	more     int // problems beyond what is kept
 	origins  map[string]Origin
+	// warnings are what stopped nothing.
+	warnings []*Problem
+	// told is what was said to be accepted.
+	told map[string]bool
+}
+
+func newDecoder(file string) *decoder {
+	return &decoder{file: file, origins: map[string]Origin{}, told: map[string]bool{}}
 }
 
 // maxKept bounds what a file full of mistakes costs.
@@ -81,6 +90,8 @@ type section struct {
 	open bool
 	// refused explains keys that are known and not taken: it returns what to do instead, or "".
 	refused func(name string) string
+	// elsewhere are sections of this file that an open one could be taken to have, each with its full name.
+	elsewhere map[string]string
 }
 
 func (s section) accepts() string { return "a mapping with " + strings.Join(s.names(), ", ") }
@@ -178,8 +189,33 @@ func (s section) misspelt(d *decoder, path string, name node) {
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, k), Cause: "the key " + strconv.QuoteToASCII(truncate(name.Value)) + " has what cannot be seen", Fix: "write " + k})
 		case s.reaches(k, name.Value):
 			d.add(&Problem{Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)), Cause: "a key with dots is not read", Fix: "write nested mappings"})
+		default:
+			continue
 		}
+		return
 	}
+	s.nearMiss(d, path, name)
+}
+
+// nearMiss warns of a key that is passed over and may have been meant for one that is read, here or elsewhere: what it says
+// holds for nothing.
+func (s section) nearMiss(d *decoder, path string, name node) {
+	if len(d.warnings) >= maxProblems {
+		return
+	}
+	words := slices.Concat(slices.Sorted(maps.Keys(s.elsewhere)), s.names())
+	near := nearest(strings.TrimSpace(name.Value), words)
+	if near == "" {
+		return
+	}
+	full := s.elsewhere[near]
+	if full == "" {
+		full = dotted(path, near)
+	}
+	d.warnings = append(d.warnings, &Problem{
+		File: d.file, Line: name.line, Column: name.column, Key: dotted(path, truncate(name.Value)),
+		Cause: "this key is not read, and nothing below it holds", Fix: "did you mean " + full + "?",
+	})
 }
 
 // visible is what a person sees of a key: not the white space around it, a byte order mark or a joiner.

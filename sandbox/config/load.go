@@ -132,11 +132,12 @@ func fileProblem(name string, err error) *Problem {
 func Parse(name string, data []byte, o Options) (*Config, error) {
 	c := defaults(o.goos())
 	c.File = name
-	d := &decoder{file: name, origins: map[string]Origin{}}
+	d := newDecoder(name)
 	c.origins = d.origins
 	if root, ok := d.parseTree(data); ok {
 		c.schema(o.home()).decode(d, "", root)
 	}
+	c.Warnings = d.warnings
 	c.readEnvironment(d, o)
 	c.settle(d)
 	if len(d.problems) == 0 {

@@ -17,8 +17,9 @@ const (
 // schema is the whole file: every key that is read, in the order in which it is shown, and the field of c that it is
 // read into. It serves reading, the lists of accepted keys, and `toolcell config show` alike.
 func (c *Config) schema(home string) section {
-	return section{open: true, keys: []key{
-		{"runtime", section{open: true, keys: []key{
+	elsewhere := map[string]string{"runtime": "runtime", "sandbox": sandboxPath, executorPath: executorPath}
+	return section{open: true, elsewhere: elsewhere, keys: []key{
+		{"runtime", section{open: true, elsewhere: elsewhere, keys: []key{
 			{"python_bin", text{&c.Runtime.PythonBin, command()}},
 			{"tool_timeout", duration{&c.Runtime.ToolTimeout}},
 			{"allowed_tool_dirs", list[string]{&c.Runtime.AllowedToolDirs, absolute(home)}},
@@ -176,11 +177,29 @@ func guarantee() form {
 		if sandbox.Guarantee(s).Valid() {
 			return s, nil
 		}
-		if near := nearest(s, all); near != "" {
-			return "", fmt.Errorf("%s is no guarantee; did you mean %s?", quote(s), near)
+		if near := nearGuarantees(s, all); len(near) > 0 {
+			return "", fmt.Errorf("%s is no guarantee; did you mean %s?", quote(s), orList(near))
 		}
 		return "", fmt.Errorf("%s is no guarantee", quote(s))
 	}}
+}
+
+// nearGuarantees are the one that a name misspells, or else those that have the name as a part or begin as it does: "network"
+// and "net.off" are near net.none.
+func nearGuarantees(name string, all []string) []string {
+	if near := nearest(name, all); near != "" {
+		return []string{near}
+	}
+	name = strings.ToLower(name)
+	group, _, _ := strings.Cut(name, ".")
+	var out []string
+	for _, g := range all {
+		g0, rest, _ := strings.Cut(g, ".")
+		if g0 == group || len(name) > 2 && (strings.HasPrefix(name, g0) || strings.Contains(rest, name)) {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // reason is what is wrong, without the operation that found it.

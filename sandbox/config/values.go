@@ -207,6 +207,16 @@ type form struct {
 	check func(string) (string, error)
 }
 
+// accepted is what is accepted. A list that takes lines by itself is told once for a file.
+func (f form) accepted(d *decoder) string {
+	const long = 200
+	if len(f.what) > long && d.told[f.what] {
+		return ""
+	}
+	d.told[f.what] = true
+	return f.what
+}
+
 // read applies the form to a node. ok is false when d was told what is wrong.
 func (f form) read(d *decoder, path string, n node) (s string, ok bool) {
 	if !n.is("!!str") {
@@ -214,12 +224,12 @@ func (f form) read(d *decoder, path string, n node) (s string, ok bool) {
 		if n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
 			cause += "; put it in quotes if it is meant to be"
 		}
-		d.wrong(n, path, cause, f.what)
+		d.wrong(n, path, cause, f.accepted(d))
 		return "", false
 	}
 	s, err := f.check(n.Value)
 	if err != nil {
-		d.add(&Problem{Line: n.line, Column: n.column, Key: path, Cause: reason(err).Error(), Accepted: f.what, err: reason(err)})
+		d.add(&Problem{Line: n.line, Column: n.column, Key: path, Cause: reason(err).Error(), Accepted: f.accepted(d), err: reason(err)})
 		return "", false
 	}
 	return s, true
@@ -252,7 +262,11 @@ func (l list[T]) accepts() string { return "a list, each item " + l.form.what }
 
 func (l list[T]) decode(d *decoder, path string, n node) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrong(n, path, n.describe()+" is no list", l.accepts())
+		accepted := "a list"
+		if each := l.form.accepted(d); each != "" {
+			accepted += ", each item " + each
+		}
+		d.wrong(n, path, n.describe()+" is no list", accepted)
 		return
 	}
 	out := make([]T, 0, len(n.Content))
