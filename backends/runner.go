@@ -65,7 +65,7 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 	}
 	r.messages = r.policy.Messages(o.Agents...)
 	if unprepared != nil {
-		r.messages = append(r.messages, policy.Message{Level: slog.LevelError, Text: "not everything could be prepared", Attrs: []slog.Attr{slog.String("reason", unprepared.Error())}})
+		r.messages = append(r.messages, policy.Message{Level: slog.LevelError, Text: "not everything could be prepared", Attrs: []slog.Attr{slog.String("reason", distinct(unprepared))}})
 	}
 	if !o.Inspect {
 		for _, m := range r.messages {

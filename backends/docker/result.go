@@ -149,7 +149,9 @@ func (k *call) fault(f *frame.Failure) error {
 	case frame.ClassSession:
 		e.Kind, e.Guarantee, e.Fix = sandbox.KindRefused, sandbox.LifeNoSurvivors, "make calls without a session, or use another runtime"
 	case frame.ClassNoexec:
-		e.Kind, e.Fix = sandbox.KindRefused, "the engine's kernel needs Landlock for a mount without execution: allow execution on it, or use podman"
+		e.Kind = sandbox.KindRefused
+		e.Fix = "the engine's kernel needs Landlock for a mount without execution: allow execution on it, for run_code's output " +
+			"directory with runtime.sandbox.scratch_exec: true, or use podman"
 	default:
 		e.Kind = sandbox.KindSetup
 	}

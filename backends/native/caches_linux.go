@@ -65,7 +65,7 @@ func resolveImage(name string, config Config) (rootfs.Image, error) {
 	case !ok:
 		return rootfs.Image{}, &sandbox.Error{
 			Kind: sandbox.KindInvalid, Op: "image", Cause: fmt.Errorf("%q is not known, and nothing is ever fetched inside a call", name),
-			Fix: `use "host", or configure the name as "host" or as an unpacked root directory`,
+			Fix: `use "host", or let the operator give the name in runtime.sandbox.images, as "host" or as an unpacked root directory`,
 		}
 	default:
 		return rootfs.Directory(name, target, config.Protected...)

@@ -106,7 +106,10 @@ func (s *source) checkSubmounts(op string) error {
 	}
 	for _, sub := range subs {
 		if rootfs.Forbidden(sub.Type) {
-			return sandbox.Invalid(op, "a %s is mounted below it, at %s", sub.Type, sub.Path)
+			return &sandbox.Error{
+				Kind: sandbox.KindInvalid, Op: op,
+				Cause: fmt.Errorf("a %s is mounted below it, at %s", sub.Type, sub.Path), Fix: "mount a directory without it",
+			}
 		}
 	}
 	if len(subs) > 0 && !s.mount.Recursive {
