@@ -56,12 +56,22 @@ func onBackends(t *testing.T, test func(*testing.T, place)) {
 	}
 }
 
-// onAll does so under gVisor, too, in a long run. It is for tools whose programs see the workspace or a tool's directory:
-// what has a directory of its own, run_code, needs Landlock there, which gVisor's kernel lacks.
+// onAll does so under gVisor, too, in a long run. It is for tools whose programs see the workspace or a tool's directory.
 func onAll(t *testing.T, test func(*testing.T, place)) {
 	onBackends(t, test)
+	onRunsc(t, test, sandbox.ContainerProfile{})
+}
+
+// onAllForCode is onAll for run_code. Under gVisor the operator lets programs on the scratch run: its kernel lacks Landlock,
+// which forbids it in the directory that run_code has of its own.
+func onAllForCode(t *testing.T, test func(*testing.T, place)) {
+	onBackends(t, test)
+	onRunsc(t, test, sandbox.ContainerProfile{ScratchExec: true})
+}
+
+func onRunsc(t *testing.T, test func(*testing.T, place), p sandbox.ContainerProfile) {
 	if engines.Long() {
-		t.Run("runsc", func(t *testing.T) { test(t, place{Backend: openRunsc(t)}) })
+		t.Run("runsc", func(t *testing.T) { test(t, place{Backend: openRunsc(t), Profile: p}) })
 	}
 }
 

@@ -152,7 +152,7 @@ func snippets() []struct {
 // A snippet prints in a sandbox what it prints without one.
 func TestSnippets(t *testing.T) {
 	dir := library(t)
-	onBackends(t, func(t *testing.T, p place) {
+	onAllForCode(t, func(t *testing.T, p place) {
 		ts := toolsAt(t, roomy(p))
 		for _, c := range snippets() {
 			t.Run(c.language, func(t *testing.T) {
