@@ -34,8 +34,8 @@ func (b *Backend) armingRules() armory.Rules {
 	}
 }
 
-// Arm has containers for calls under p stand ready; see [sandbox.Armer]. In each only init runs, and waits. Beside it the
-// engine's own processes for a container wait, and its client, which holds init's input: some tens of megabytes with docker.
+// Arm has containers for calls under p stand ready; see [sandbox.Armer]. In each only init runs, and waits. Beside it wait
+// the engine's own processes for a container, and its client, which holds init's input: at most 16 stand ready in a backend.
 // Interpreters are not started ahead, which is an error that matches [sandbox.ErrInvalid].
 //
 // Calls under p find them whatever their directory, input, environment, time and output limit are. One that an engine would
