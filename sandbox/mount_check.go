@@ -14,7 +14,12 @@ func (m Mount) Check(protected ...string) error {
 	return err
 }
 
-// Resolve validates the mount, follows the symbolic links of its source and returns where it really is, after checking
+// Resolve checks the source against the host's places as they are now; see [Places.Resolve].
+func (m Mount) Resolve(protected ...string) (string, error) {
+	return LookAtPlaces().Resolve(m, protected...)
+}
+
+// Resolve validates a mount, follows the symbolic links of its source and returns where it really is, after checking
 // that this place may be shown: it exists, is a directory or a regular file, is neither lexically nor by identity
 // (another name, a bind mount, another case) a forbidden place, a home directory or a parent of one, is neither inside
 // nor around a protected path, and holds no well-known control socket. The error is of kind [KindInvalid], or
@@ -22,18 +27,21 @@ func (m Mount) Check(protected ...string) error {
 //
 // What the answer is about can change before the mount is made. A backend therefore opens the returned path without
 // following links and mounts what it opened.
-func (m Mount) Resolve(protected ...string) (string, error) {
+func (h *Places) Resolve(m Mount, protected ...string) (string, error) {
 	if err := m.Validate(); err != nil {
 		return "", err
 	}
 	op := "mount " + quote(m.Source)
+	if h == nil || !h.looked {
+		return "", &Error{Kind: KindRefused, Op: op, Cause: errors.New("nobody has looked where this host's own places are"), Fix: "call LookAtPlaces"}
+	}
 	resolved, info, err := resolveSource(op, m.Source)
 	if err != nil {
 		return "", err
 	}
 	s := source{Mount: m, op: op, path: resolved, info: info}
-	for _, check := range []func() error{s.checkPlaces, s.checkHomes, s.checkSockets} {
-		if err := check(); err != nil {
+	for _, check := range []func(*Places) error{s.checkPlaces, s.checkHomes, s.checkSockets} {
+		if err := check(h); err != nil {
 			return "", err
 		}
 	}
@@ -73,7 +81,7 @@ type source struct {
 
 // checkPlaces applies the lexical rules to the resolved path and then compares identities, which catches another
 // spelling on a file system that ignores case and a bind mount of a forbidden place elsewhere.
-func (s source) checkPlaces() error {
+func (s source) checkPlaces(h *Places) error {
 	if err := s.checkPlace(s.op, s.path); err != nil {
 		return err
 	}
@@ -81,48 +89,40 @@ func (s source) checkPlaces() error {
 	if err != nil {
 		return &Error{Kind: KindInvalid, Op: s.op, Cause: err}
 	}
-	for _, p := range forbiddenSources() {
+	for _, p := range h.forbidden {
 		if p.ifWritable && !s.Writable {
 			continue
 		}
-		info, err := os.Stat(p.path)
-		if err != nil {
-			continue // A place that is not there cannot be shown.
-		}
-		if os.SameFile(info, s.info) || p.below && chain.hold(info) {
+		if os.SameFile(p.info, s.info) || p.below && chain.hold(p.info) {
 			return invalidMount(s.op, "it is "+p.why, "mount a directory that holds only what the program needs")
 		}
 	}
 	return nil
 }
 
-func (s source) checkHomes() error {
-	for _, home := range homes() {
-		inside, err := s.around(home)
+func (s source) checkHomes(h *Places) error {
+	for _, home := range h.homes {
+		inside, err := s.holds(home)
 		if err != nil {
 			return &Error{Kind: KindInvalid, Op: s.op, Cause: err}
 		}
 		if inside {
-			return invalidMount(s.op, "it is or holds a home directory, "+quote(home), "mount a directory below it")
+			return invalidMount(s.op, "it is or holds a home directory, "+quote(home.path), "mount a directory below it")
 		}
 	}
 	return nil
 }
 
-func (s source) checkSockets() error {
-	for _, p := range controlSockets() {
-		info, err := os.Stat(p)
-		if err != nil || info.Mode().Type() != fs.ModeSocket {
-			continue
-		}
-		inside, err := s.around(p)
+func (s source) checkSockets(h *Places) error {
+	for _, p := range h.sockets {
+		inside, err := s.holds(p)
 		if err != nil {
 			return &Error{Kind: KindRefused, Op: s.op, Guarantee: IPCNoHostSockets, Cause: err}
 		}
 		if inside {
 			return &Error{
 				Kind: KindRefused, Op: s.op, Guarantee: IPCNoHostSockets,
-				Cause: errors.New("it holds the control socket " + quote(p) + ", and a read-only mount does not stop a connection"),
+				Cause: errors.New("it holds the control socket " + quote(p.path) + ", and a read-only mount does not stop a connection"),
 				Fix:   "mount a directory without it",
 			}
 		}
@@ -138,7 +138,7 @@ func (s source) checkProtected(p string) error {
 	if err != nil {
 		return refuse(err)
 	}
-	around, err := s.around(abs)
+	around, err := s.holds(lookAt(abs))
 	if err != nil {
 		return refuse(err)
 	}
@@ -162,21 +162,15 @@ func (s source) checkProtected(p string) error {
 	return nil
 }
 
-// around reports whether p is the source or lies inside it, once links are followed. For a p that does not exist
-// the nearest ancestor that does decides.
-func (s source) around(p string) (bool, error) {
-	resolved, err := nearest(p)
-	if err != nil {
-		return false, err
+// holds reports whether a place is the source or lies inside it, once links are followed.
+func (s source) holds(p seen) (bool, error) {
+	if p.resolveErr != nil {
+		return false, p.resolveErr
 	}
-	if rel, err := filepath.Rel(s.path, resolved); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(s.path, p.resolved); err == nil && filepath.IsLocal(rel) {
 		return true, nil
 	}
-	chain, err := ancestors(resolved)
-	if err != nil {
-		return false, err
-	}
-	return chain.hold(s.info), nil
+	return p.chain.hold(s.info), p.chainErr
 }
 
 // nearest follows the links of p and, where its end does not exist, of the longest part that does; the rest is

@@ -310,6 +310,7 @@ func (a *armory) inspect() {
 	}
 	if len(a.racks) > 0 {
 		a.inspectLater()
+		a.work.Go(a.backend.places.renew)
 	}
 }
 

@@ -37,6 +37,7 @@ type Backend struct {
 	filters filterCache
 	hard    hardLimits
 	images  imageCache
+	places  placesCache
 	armory  *armory
 	trials  trials
 	calls   inflight.Calls

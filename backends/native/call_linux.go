@@ -137,7 +137,7 @@ func (k *call) openMounts() error {
 		return err
 	}
 	for _, m := range mounts {
-		s, err := openSource(m, k.b.protected())
+		s, err := openSource(k.b.places.get(), m, k.b.protected())
 		if err != nil {
 			return err
 		}

@@ -47,8 +47,8 @@ func (s *source) close() {
 }
 
 // openSource checks and opens a declared mount's source.
-func openSource(m sandbox.Mount, protected []string) (*source, error) {
-	path, err := m.Resolve(protected...)
+func openSource(places *sandbox.Places, m sandbox.Mount, protected []string) (*source, error) {
+	path, err := places.Resolve(m, protected...)
 	if err != nil {
 		return nil, err
 	}
