@@ -41,7 +41,7 @@ func (r real) full(t *testing.T, n int) {
 
 // A call that finds a container standing ready is as any other, and leaves nothing to the next one.
 func TestRealArmed(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		r.armed(t, sandbox.ContainerProfile{}, sandbox.Arming{Count: 4, Once: true})
 		var tap bytes.Buffer
 		c := sh("cat; pwd; echo $X; echo err >&2; echo mine > /tmp/f; exit 7")
@@ -74,6 +74,9 @@ func TestRealArmed(t *testing.T) {
 
 // Limits, signals and a canceled context end a call as they end any other.
 func TestRealArmedStatuses(t *testing.T) {
+	if !engines.Long() {
+		t.Skip("in long runs: make test-engines")
+	}
 	most(t, func(t *testing.T, r real) {
 		p := sandbox.ContainerProfile{TmpfsMB: 128, Limits: sandbox.Limits{MemoryMB: 32, CPUSeconds: 1, FileSizeMB: 128}}
 		r.armed(t, p, sandbox.Arming{Count: 5, Once: true})
@@ -105,6 +108,9 @@ func TestRealArmedStatuses(t *testing.T) {
 
 // What was killed, what would be made otherwise by now, and what is for another profile serves no call.
 func TestRealArmedDiffers(t *testing.T) {
+	if !engines.Long() {
+		t.Skip("in long runs: make test-engines")
+	}
 	most(t, func(t *testing.T, r real) {
 		dir := publicTemp(t)
 		at := dir + "/work"
@@ -131,6 +137,9 @@ func TestRealArmedDiffers(t *testing.T) {
 
 // gVisor, which can have no sessions, has what stands ready: a container's own init waits.
 func TestRealArmedRunsc(t *testing.T) {
+	if !engines.Long() {
+		t.Skip("in long runs: make test-engines")
+	}
 	r := openReal(t, engines.Docker)
 	r.engine.RequireRunsc(t)
 	p := sandbox.ContainerProfile{Runtime: engines.RunscRuntime, Limits: sandbox.Limits{Wall: time.Minute}}
