@@ -92,6 +92,17 @@ func TestRefusalsSayWhatToWrite(t *testing.T) {
 	assert.ErrorContains(t, err, "args[0]: NUL byte at offset 1")
 }
 
+// A refusal of a backend's says nothing of where the workspace lies.
+func TestRefusalNamesWorkspace(t *testing.T) {
+	b := &fake.Backend{Handler: func(c fake.Call) fake.Reply {
+		return fake.Fail(&sandbox.Error{Kind: sandbox.KindRefused, Op: "mount " + source(t, c, "/workspace"), Cause: os.ErrPermission, Fix: "open it"})
+	}}
+	_, err := set(t, b).ShellExec(t.Context(), tools.ShellArgs{Command: "x"})
+	assert.EqualError(t, err, `privileged tool "shell_exec" refused: mount /workspace: permission denied (open it)`)
+	assert.ErrorIs(t, err, sandbox.ErrRefused)
+	assert.ErrorIs(t, err, os.ErrPermission)
+}
+
 // A program that closes the workspace closes it to itself alone, and opens it to nobody else of this machine.
 func TestWorkspaceModeStays(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o777, 0o700 | os.ModeSticky} {

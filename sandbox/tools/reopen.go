@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/soulacy/toolcell/sandbox"
 )
@@ -23,7 +24,26 @@ func (p Place) run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 			res.Hints = append(res.Hints, "the mode of "+WorkspaceTarget+" was changed, and is to be as it was before other calls can use it")
 		}
 	}
-	return res, err
+	return res, p.namedInside(err)
+}
+
+// insideError is an error in which the workspace has the name that programs know: where it lies on the host is not theirs.
+type insideError struct {
+	error
+	text string
+}
+
+func (e *insideError) Error() string { return e.text }
+func (e *insideError) Unwrap() error { return e.error }
+
+// namedInside renames the workspace in an error's text.
+func (p Place) namedInside(err error) error {
+	for _, m := range p.Profile.Binds {
+		if err != nil && m.Target == WorkspaceTarget && strings.Contains(err.Error(), m.Source) {
+			err = &insideError{err, strings.ReplaceAll(err.Error(), m.Source, WorkspaceTarget)}
+		}
+	}
+	return err
 }
 
 // keptMode is a directory with its mode before a call. It is the directory itself, whatever is at its path afterwards.
