@@ -168,7 +168,7 @@ func TestRealImageUser(t *testing.T) {
 
 // A writable mount that belongs to the program's user works, and another is refused with the command that changes it.
 func TestRealMounts(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		dir := filepath.Join(publicTemp(t), `a b,c:"d'e`+"\n")
 		require.NoError(t, os.Mkdir(dir, 0o700))
 		if r.dialect == dialectNerdctl { // which cannot name it

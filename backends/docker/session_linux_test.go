@@ -32,7 +32,7 @@ func say(t *testing.T, s sandbox.Session, script string) string {
 
 // Calls of a session share files and processes; each has a result, a deadline and a CPU budget of its own.
 func TestRealSession(t *testing.T) {
-	each(t, func(t *testing.T, r real) {
+	most(t, func(t *testing.T, r real) {
 		s := r.openSession(t, sandbox.SessionOptions{})
 		report := s.Report()
 		assert.False(t, report.Enforced(sandbox.LifeNoSurvivors), "what a session gives up is said")

@@ -40,29 +40,20 @@ func dockerHelper(t *testing.T) string {
 	return conformance.Build(t, "github.com/soulacy/toolcell/backends/docker/testdata/helper")
 }
 
-// inShort are the groups of a short run. On docker they leave out output, deadlines, limits, survivors, mounts, refusals,
-// concurrency and leaks, which the backend's own tests try there always; on the others they are those in which commands differ from docker's: how a call's
-// streams are carried, and how it ends.
-var inShort = map[engines.Kind][]string{
-	engines.Docker: {
-		"results", "stdin", "environment", "identity", "process", "devices", "proc", "owners", "closing",
-	},
-	engines.Podman: {"stdin", "closing"}, engines.Nerdctl: {"output", "closing"},
-}
+// inShort are the groups of a short run, which is on docker alone. They leave out output, deadlines, limits, survivors,
+// mounts, refusals, concurrency and leaks, which the backend's own tests try there always, and on the other engines too where
+// commands differ.
+var inShort = []string{"results", "stdin", "environment", "identity", "process", "devices", "proc", "owners", "closing"}
 
 // TestEngines runs the suite on the container engines, whole in a long run.
 func TestEngines(t *testing.T) {
-	for _, k := range []engines.Kind{engines.Docker, engines.Podman, engines.Nerdctl} {
+	for _, k := range engines.Among(engines.Docker, engines.Podman, engines.Nerdctl) {
 		t.Run(string(k), func(t *testing.T) {
-			e, image := pool.Start(t, k), engines.Python()
-			only := inShort[k]
+			e, only := pool.Start(t, k), inShort
 			if engines.Long() {
 				only = nil
 			}
-			if only != nil && k != engines.Docker {
-				image = engines.Busybox() // which takes no time to load
-			}
-			s := containers(e, docker.Config{Helper: dockerHelper(t), Image: e.Load(t, image)})
+			s := containers(e, docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python())})
 			s.Only = only
 			conformance.Run(t, s)
 		})
