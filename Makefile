@@ -3,6 +3,7 @@ SHELL := /bin/bash
 GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
+FUZZJOBS ?= 1
 # What `make fuzz` fuzzes; .ci/run has it do what a gateway's operator and its agents write.
 FUZZ ?= ./...
 # -p 1: some tests count what is left on the host, which another package's tests would disturb.
@@ -62,12 +63,12 @@ bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=
 soak: build ## make ten thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
 	TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -p 1 -timeout 120m -v ./test/conformance ./test/soak ./test/cpython
 
-fuzz: ## fuzz every parser for FUZZTIME each, or those of the packages FUZZ
-	@set -e; for p in $$($(GO) list $(FUZZ)); do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p; \
-		done; \
-	done
+fuzz: ## fuzz every parser for FUZZTIME each, or those of the packages FUZZ, FUZZJOBS at a time
+	@set -e; packages=$$($(GO) list $(FUZZ)); targets=; for p in $$packages; do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do targets="$$targets $$p $$f"; done; \
+	done; test -n "$$targets"; \
+	printf '%s\n' $$targets | xargs -n 2 -P $(FUZZJOBS) sh -c 'echo "== $$0 $$1"; \
+		exec $(GO) test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) $(if $(filter-out 1,$(FUZZJOBS)),-parallel 1) $$0'
 
 cover: ## write bin/coverage.html
 	@mkdir -p bin

@@ -41,11 +41,11 @@ const (
 
 // modules are what is run: the first part always, the rest in the long form.
 func modules() []string {
-	short := []string{"test_json", "test_re", "test_tempfile", "test_zipfile", "test_subprocess"}
+	short := []string{"test_json", "test_re", "test_tempfile", "test_zipfile"}
 	if os.Getenv("TOOLCELL_TEST_SOAK") != "full" {
 		return short
 	}
-	return append(short, "test_threading", "test_multiprocessing_fork", "test_asyncio", "test_shutil", "test_socket", "test_ssl", "test_os")
+	return append(short, "test_subprocess", "test_threading", "test_multiprocessing_fork", "test_asyncio", "test_shutil", "test_socket", "test_ssl", "test_os")
 }
 
 // outcome is what became of one test. They are ordered: of several with one name the worst counts.
