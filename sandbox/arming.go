@@ -31,7 +31,8 @@ type Arming struct {
 	// by it. The rest of Env, all input and the deadline are each call's own.
 	Like Command
 	// Interpreter, unless it is "", has Like.Argv be started ahead: it waits inside the sandbox, before it has looked at
-	// its program. What stands ready without an interpreter has no process of the program's.
+	// its program. What an interpreter runs of itself while it starts (a sitecustomize, .pth files) it has run by then, also
+	// when no call comes. What stands ready without an interpreter has no process of the program's.
 	Interpreter Interpreter
 	// Preload names modules that a waiting Python has imported. It is for calls that use them: a program can see that
 	// they are there, and every other call pays for their end. Modules that a file beside the program hides are dropped.

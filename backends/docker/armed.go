@@ -98,6 +98,9 @@ func (s *armed) Close() {
 // takeArmed finds a container that stands ready for a call, or nil. The call is then made as any other, and says itself what
 // is wrong with it.
 func (b *Backend) takeArmed(ctx context.Context, p sandbox.ContainerProfile, c sandbox.Command) (*armed, *call) {
+	if b.armory.Empty() {
+		return nil, nil
+	}
 	k := b.startCall(p, c)
 	if k.validate(ctx) != nil {
 		return nil, nil

@@ -327,9 +327,7 @@ func (k *call) sent() {
 		f.Close()
 	}
 	k.theirs = nil
-	if k.armed != nil && k.armed.hook != nil {
-		k.armed.hook.theirs.Close()
-	}
+	k.hook().sent()
 	if k.sealed != nil {
 		k.sealed.Close()
 		k.sealed = nil
@@ -344,9 +342,7 @@ func (k *call) sent() {
 func (k *call) close() {
 	k.end()
 	k.sent()
-	if k.armed != nil {
-		k.armed.hook.close()
-	}
+	k.hook().close()
 	if k.stdin != nil {
 		k.stdin.Close()
 	}

@@ -69,8 +69,8 @@ func (k *call) placeFiles() {
 		}
 	}
 	k.placeStreams(add)
-	if k.armed != nil && k.armed.hook != nil {
-		k.spec.FDs.Hook = add(k.armed.hook.theirs)
+	if h := k.hook(); h != nil {
+		k.spec.FDs.Hook = add(h.theirs)
 	}
 	for _, s := range k.sources {
 		fd := 0

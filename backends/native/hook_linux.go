@@ -32,6 +32,14 @@ type hook struct {
 	taken   bool
 }
 
+// hook is the way to the interpreter that waits in the call's sandbox, or nil.
+func (k *call) hook() *hook {
+	if k.armed == nil {
+		return nil
+	}
+	return k.armed.hook
+}
+
 func newHook() (*hook, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -94,12 +102,18 @@ func (h *hook) applied() bool {
 	}
 }
 
-func (h *hook) close() {
-	if h == nil {
-		return
+// sent closes what the interpreter has by now.
+func (h *hook) sent() {
+	if h != nil {
+		h.theirs.Close()
 	}
-	h.theirs.Close()
-	h.ours.Close()
+}
+
+func (h *hook) close() {
+	if h != nil {
+		h.sent()
+		h.ours.Close()
+	}
 }
 
 // openAhead opens what an interpreter that waits has from the start on: its streams and its hook.
@@ -162,6 +176,7 @@ func (k *call) unapplied(end ending) (bool, error) {
 
 // doesNotWait says of an interpreter that it ended instead.
 func (k *call) doesNotWait(r wire.Reply) error {
+	k.stderr.limit = 200 // enough to see what it says
 	go k.stderr.run()
 	drained(drainGrace, k.stderr)
 	text, _ := k.stderr.output()

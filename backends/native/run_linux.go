@@ -106,10 +106,9 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	k.sent()
 	go k.stdout.run()
 	go k.stderr.run()
-	switch {
-	case k.armed != nil && k.armed.hook != nil:
-		k.armed.hook.handOver(func() { k.feed() })
-	default:
+	if h := k.hook(); h != nil {
+		h.handOver(k.feed)
+	} else {
 		k.feed()
 	}
 	end, err := k.await(ctx, l, messages)
@@ -131,7 +130,7 @@ func (k *call) feed() {
 // untaken reports whether a call ended before the program was taken by what waited for it, so that it can be made
 // again.
 func (k *call) untaken(end ending) (bool, error) {
-	if k.armed != nil && k.armed.hook != nil {
+	if k.hook() != nil {
 		return k.unapplied(end)
 	}
 	return end.reply.Untaken && !end.canceled && k.command.Stdin == nil, nil

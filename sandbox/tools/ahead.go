@@ -40,7 +40,7 @@ type Ahead struct {
 
 // sort is what calls have in common that the same sandbox can make.
 type sort struct {
-	backend sandbox.Backend
+	backend sandbox.Armer
 	// profile is what they run under, but for the directories of a single call.
 	profile sandbox.ContainerProfile
 	// arming says how they are started.
@@ -94,7 +94,8 @@ func (t Tools) sortOf(p Place, like sandbox.Command, i sandbox.Interpreter, file
 	if t.Ahead == nil || p.OnHost {
 		return nil
 	}
-	if _, ok := p.Backend.(sandbox.Armer); !ok {
+	armer, ok := p.Backend.(sandbox.Armer)
+	if !ok {
 		return nil
 	}
 	if like.Stdin != nil {
@@ -103,7 +104,7 @@ func (t Tools) sortOf(p Place, like sandbox.Command, i sandbox.Interpreter, file
 	like = sandbox.Command{Argv: like.Argv, Dir: like.Dir, Env: like.Env, Stdin: like.Stdin}
 	p.Profile.Limits.Wall, p.Profile.Limits.OutputKB = 0, 0 // each call's own
 	return &sort{
-		backend: p.Backend, profile: p.Profile, arming: sandbox.Arming{Count: 1, Once: true, Like: like, Interpreter: i},
+		backend: armer, profile: p.Profile, arming: sandbox.Arming{Count: 1, Once: true, Like: like, Interpreter: i},
 		file: file, output: output, temp: t.TempDir,
 	}
 }
@@ -135,15 +136,24 @@ func (a *Ahead) find(s *sort) *sort {
 	return a.sorts[i]
 }
 
-// stage returns the directories of a call: ready ones, whose sandbox waits, or new ones.
-func (a *Ahead) stage(s *sort, temp, file, code string, user sandbox.UserSpec) (*stage, error) {
-	if st := a.take(s); st != nil {
-		if err := st.write(code); err != nil {
-			return nil, errors.Join(err, st.end())
-		}
-		return st, nil
+// stage returns the directories of a call: ready ones, whose sandbox waits, or new ones. What their end gives up is replaced
+// for the next call of the sort; a nil sort has nothing ready.
+func (t Tools) stage(tool Name, p Place, s *sort, file, code string) (*stage, error) {
+	user, err := sandbox.ParseUser(p.Profile.User)
+	if err != nil {
+		return nil, err
 	}
-	return newStage(temp, file, code, user)
+	st := t.Ahead.take(s)
+	if st == nil {
+		st, err = newStage(t.TempDir, file, code, user)
+	} else if err = st.write(code); err != nil {
+		err = errors.Join(err, st.end())
+	}
+	if err != nil {
+		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(tool), Cause: err}
+	}
+	st.ended = func() { t.Ahead.used(s) }
+	return st, nil
 }
 
 func (a *Ahead) take(s *sort) *stage {
@@ -224,8 +234,12 @@ func (a *Ahead) fill(s *sort) error {
 	if s.file == "" {
 		err := s.arm(ctx, s.profile, a.count, false)
 		a.mu.Lock()
-		defer a.mu.Unlock()
 		s.wanted = err == nil // the backend replaces what is used
+		isKept := a.closed || slices.Contains(a.sorts, s)
+		a.mu.Unlock()
+		if !isKept {
+			return errors.Join(err, s.disarm(s.profile)) // it was given up meanwhile
+		}
 		return err
 	}
 	a.sweepOnce(s.temp)
@@ -284,22 +298,18 @@ func (s *sort) newStage(ctx context.Context) (*stage, error) {
 		return nil, errors.Join(err, st.remove())
 	}
 	// A call that differs in what is settled by now leaves the sandbox where it is.
-	st.leave = func() error { return disarm(s.backend, p) }
+	st.leave = func() error { return s.disarm(p) }
 	return st, nil
 }
 
 // arm has sandboxes stand ready. An interpreter that cannot wait is left out from then on.
 func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, once bool) error {
-	armer, ok := s.backend.(sandbox.Armer)
-	if !ok {
-		return nil
-	}
 	arming := s.arming
 	arming.Count, arming.Once = count, once
 	if s.plain {
 		arming.Interpreter = sandbox.InterpreterNone
 	}
-	err := armer.Arm(ctx, p, arming)
+	err := s.backend.Arm(ctx, p, arming)
 	if arming.Interpreter == sandbox.InterpreterNone || ctx.Err() != nil || !errors.Is(err, sandbox.ErrInvalid) {
 		return err
 	}
@@ -307,18 +317,15 @@ func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, o
 	return s.arm(ctx, p, count, once)
 }
 
-func disarm(b sandbox.Backend, p sandbox.ContainerProfile) error {
-	armer, ok := b.(sandbox.Armer)
-	if !ok {
-		return nil
-	}
-	return armer.Arm(context.Background(), p, sandbox.Arming{})
+// disarm gives up what stands ready under a profile.
+func (s *sort) disarm(p sandbox.ContainerProfile) error {
+	return s.backend.Arm(context.Background(), p, sandbox.Arming{})
 }
 
 // close gives up everything of a sort.
 func (s *sort) close() error {
 	if s.file == "" {
-		return disarm(s.backend, s.profile)
+		return s.disarm(s.profile)
 	}
 	var errs []error
 	for _, st := range s.stages {

@@ -96,19 +96,11 @@ func (t Tools) codeSort(p Place, l language, stdin io.Reader) *sort {
 
 // runStaged runs the code between the making and the removal of its directories.
 func (t Tools) runStaged(ctx context.Context, p Place, l language, a CodeArgs) (r CodeResult, err error) {
-	user, err := sandbox.ParseUser(p.Profile.User)
+	s, err := t.stage(NameRunCode, p, t.codeSort(p, l, a.Stdin), l.file, a.Code)
 	if err != nil {
 		return CodeResult{}, err
 	}
-	alike := t.codeSort(p, l, a.Stdin)
-	s, err := t.Ahead.stage(alike, t.TempDir, l.file, a.Code, user)
-	if err != nil {
-		return CodeResult{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameRunCode), Cause: err}
-	}
-	defer func() {
-		err = errors.Join(err, s.end())
-		t.Ahead.used(alike)
-	}()
+	defer func() { err = errors.Join(err, s.end()) }()
 	code, output := p.inside(s)
 	c := sandbox.Command{
 		Argv: append(l.argv, code), Dir: p.codeDir(output), Timeout: p.Profile.Limits.Wall, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,

@@ -68,15 +68,11 @@ func (t Tools) InstallLibrary(ctx context.Context, a InstallArgs) (Output, error
 // install runs a manager in a directory of its own: what earlier calls, which had no network, left in the workspace is
 // neither code nor settings of one that has.
 func (t Tools) install(ctx context.Context, p Place, spec string, j job) (o Output, err error) {
-	user, err := sandbox.ParseUser(p.Profile.User)
+	s, err := t.stage(j.tool, p, nil, "install.sh", npmScript)
 	if err != nil {
 		return Output{}, refusedTool(j.tool, err)
 	}
-	s, err := newStage(t.TempDir, "install.sh", npmScript, user)
-	if err != nil {
-		return Output{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(j.tool), Cause: err}
-	}
-	defer func() { err = errors.Join(err, s.remove()) }()
+	defer func() { err = errors.Join(err, s.end()) }()
 	script, dir := p.inside(s)
 	if j.argv[0] == shell {
 		j.argv = slices.Insert(j.argv, 1, script)

@@ -56,20 +56,12 @@ func (t Tools) runProgram(ctx context.Context, p Place, j job) (Output, error) {
 
 // runCode runs code that is no file of the workspace.
 func (t Tools) runCode(ctx context.Context, p Place, l language, code string, j job) (o Output, err error) {
-	user, err := sandbox.ParseUser(p.Profile.User)
+	p = t.withWorkspace(p)
+	s, err := t.stage(j.tool, p, t.jobSort(p, l, j), l.file, code)
 	if err != nil {
 		return Output{}, refusedTool(j.tool, err)
 	}
-	p = t.withWorkspace(p)
-	alike := t.jobSort(p, l, j)
-	s, err := t.Ahead.stage(alike, t.TempDir, l.file, code, user)
-	if err != nil {
-		return Output{}, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(j.tool), Cause: err}
-	}
-	defer func() {
-		err = errors.Join(err, s.end())
-		t.Ahead.used(alike)
-	}()
+	defer func() { err = errors.Join(err, s.end()) }()
 	file, _ := p.inside(s)
 	j.argv = append(l.argv, file)
 	if !p.OnHost {

@@ -225,26 +225,18 @@ func (t Tools) show(p *Place, c *sandbox.Command, s source, start func(source) [
 
 // showCode is show for what is no file.
 func (t Tools) showCode(p *Place, c *sandbox.Command, s source, start func(source) []string) (func() error, error) {
-	user, err := sandbox.ParseUser(p.Profile.User)
-	if err != nil {
-		return nil, err
-	}
 	const file = "main.py"
 	c.Argv = start(source{dir: codeTarget, file: file})
-	alike := t.sortOf(*p, *c, sandbox.InterpreterPython, file, false)
-	st, err := t.Ahead.stage(alike, t.TempDir, file, s.code, user)
+	st, err := t.stage(NameInline, *p, t.sortOf(*p, *c, sandbox.InterpreterPython, file, false), file, s.code)
 	if err != nil {
-		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(NameInline), Cause: err}
+		return nil, err
 	}
 	if p.OnHost {
 		c.Argv = start(source{dir: st.codeDir(), file: file})
 	} else {
 		p.Profile.Binds = append(slices.Clone(p.Profile.Binds), st.mounts(false, false)...)
 	}
-	return func() error {
-		defer t.Ahead.used(alike)
-		return st.end()
-	}, nil
+	return st.end, nil
 }
 
 // python is the interpreter: on the host the operator's; in a sandbox the image's, in place of which the operator's own

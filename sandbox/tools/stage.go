@@ -27,6 +27,8 @@ type stage struct {
 	code string
 	// leave gives up the sandbox that waits for the call, should the call not have taken it; see [Ahead].
 	leave func() error
+	// ended is called when nothing of the call is left.
+	ended func()
 	// held is the directory, locked for as long as this process lives; nil where that cannot be.
 	held *os.File
 }
@@ -45,7 +47,7 @@ func newStage(temp, file, code string, user sandbox.UserSpec) (*stage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a directory for the call: %w", err), os.RemoveAll(dir))
 	}
-	s := &stage{dir: real, code: file, leave: func() error { return nil }}
+	s := &stage{dir: real, code: file, leave: func() error { return nil }, ended: func() {}}
 	if s.held, err = hold(real); err == nil {
 		err = s.fill(code, user)
 	}
@@ -81,7 +83,10 @@ func (s *stage) write(code string) error {
 }
 
 // end gives up everything that a call left.
-func (s *stage) end() error { return errors.Join(s.leave(), s.remove()) }
+func (s *stage) end() error {
+	defer s.ended()
+	return errors.Join(s.leave(), s.remove())
+}
 
 // makeDir makes a directory whatever the umask is.
 func makeDir(dir string, mode fs.FileMode) error {

@@ -196,6 +196,13 @@ func (a *Armory[S]) cancel(is func(*rack[S]) bool) {
 	ending.Wait()
 }
 
+// Empty reports whether nothing is ordered, so that a call need not find out what it would take.
+func (a *Armory[S]) Empty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.racks) == 0
+}
+
 // Take returns the oldest sandbox of a key that fits, and has another built. Those before it that do not fit are given up.
 // Without one the call is to be made as any other.
 func (a *Armory[S]) Take(key string, fits func(S) bool) (S, bool) {
