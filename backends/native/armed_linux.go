@@ -117,7 +117,7 @@ func (b *Backend) arm(ctx context.Context, d kind) (*call, error) {
 		return nil, err
 	}
 	k.armed.image, k.armed.sources = k.image, sourceIDs(k.sources)
-	if err := k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openAhead, k.compile, k.sealAhead); err != nil {
+	if err := k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openAhead, func() error { return k.takeRunner(ctx) }, k.compile, k.sealAhead); err != nil {
 		return nil, err
 	}
 	if err := k.standReady(ctx); err != nil {
@@ -129,18 +129,11 @@ func (b *Backend) arm(ctx context.Context, d kind) (*call, error) {
 
 // standReady has the sandbox built, and waits for that.
 func (k *call) standReady(ctx context.Context) error {
-	if err := k.b.awaitSpawner(); err != nil {
-		return err
+	var ok bool
+	if k.armed.lane, ok = k.runner.(*lane); !ok {
+		return k.setup("arm", errors.New("no spawner makes this process's calls"))
 	}
-	l, err := k.b.lanes.pick(ctx)
-	if err != nil {
-		return err
-	}
-	if k.b.memfdNoexec && !l.noexecMemfds() {
-		return otherMemfds()
-	}
-	k.armed.lane = l
-	replies, err := l.start(k)
+	replies, err := k.armed.lane.start(k)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type call struct {
 	program      plan.Program
 	plan         *plan.Plan
 	request      wire.Request
+	// runner makes the call.
+	runner runner
 	// files go to who forks in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
 	// sealed is the program in memory, until it is sent.
@@ -62,7 +64,7 @@ func (b *Backend) prepare(ctx context.Context, k *call, ahead *armory) (*call, e
 	if ready := ahead.take(k); ready != nil {
 		return ready, ready.do(ready.release)
 	}
-	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, k.compile, k.sealProgram)
+	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, func() error { return k.takeRunner(ctx) }, k.compile, k.sealProgram)
 }
 
 // do takes steps one after the other. After a failure the call holds nothing.
@@ -189,6 +191,21 @@ func (k *call) takeIdentity(ctx context.Context) error {
 		if err := s.clone(with); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// takeRunner decides who makes the call, since a root that is prepared is one runner's.
+func (k *call) takeRunner(ctx context.Context) error {
+	if err := k.b.awaitSpawner(); err != nil {
+		return err
+	}
+	var err error
+	if k.runner, err = k.b.lanes.runner(ctx); err != nil {
+		return err
+	}
+	if k.b.memfdNoexec && !k.runner.noexecMemfds() {
+		return otherMemfds()
 	}
 	return nil
 }

@@ -18,6 +18,16 @@
 // should its caller be stopped. The CPU time of such a call is watched by the caller, so while that is stopped only
 // RLIMIT_CPU bounds each process.
 //
+// # Prepared roots
+//
+// What calls of one kind share of their root (the image, the devices, the mount points) a spawner prepares once, from the
+// second such call on, in a mount namespace of its own: a read-only file system, pivoted into, with nothing of the
+// host's tree left. Later calls start in a copy of it, in which all of that is locked, and add what is their own: /proc, the
+// terminals, /tmp, /dev/shm, the declared mounts. It is given up when a file that it shows was replaced on the host. An
+// ordinary user's declared mounts are opened in the copy of the host's mounts, so calls with some make their root
+// themselves, as do those of a process that makes one call. Below a root caller the owner of a prepared root's files is
+// nobody; of one that the call made itself, the program's user. Neither can be written to.
+//
 // # Ready ahead of calls
 //
 // [Backend.Arm] has sandboxes built before there is a call: confined by all that the profile says, empty, waiting. The
@@ -37,8 +47,8 @@
 //
 // # What it does not protect
 //
-// All sandboxes share the host's kernel; an exploit of it escapes. Inodes of shared read-only mounts carry locks and
-// access times from one sandbox to another, and the page cache, /proc/stat, the load average, memory bandwidth and
+// All sandboxes share the host's kernel; an exploit of it escapes. Inodes of shared read-only mounts, the prepared root among
+// them, carry locks and access times from one sandbox to another, and the page cache, /proc/stat, the load average, memory bandwidth and
 // time tell about neighbours. What the operator mounts is given away, sockets in it included below Landlock version 9
 // (guarantee ipc.no-host-sockets). An ordinary user's sandboxes share its uid with its other processes, keep its
 // supplementary groups on what is mounted, and can execute a memfd, since only root may switch that off.

@@ -23,17 +23,21 @@ func (k *call) fault(r wire.Reply) error {
 	case r.BySpawner:
 		return startError(&sandbox.SetupError{Step: wire.StepName(r.Step), Errno: errno})
 	}
-	step, ok := k.plan.Step(int(r.Step))
-	if !ok {
-		return k.startFault(r.Step, errno)
+	if step, ok := k.plan.Step(int(r.Step)); ok {
+		return stepFault(step, r)
 	}
+	return k.startFault(r.Step, errno)
+}
+
+// stepFault explains a plan's step that failed.
+func stepFault(step plan.Step, r wire.Reply) error {
 	kind := map[plan.Class]sandbox.Kind{plan.ClassInvalid: sandbox.KindInvalid, plan.ClassRefused: sandbox.KindRefused}[step.Class]
 	if kind == "" {
 		kind = sandbox.KindSetup
 	}
 	return &sandbox.Error{
 		Kind: kind, Op: "confine", Guarantee: sandbox.Guarantee(step.Guarantee),
-		Cause: &sandbox.SetupError{Step: step.Name, Index: int(r.Step), Errno: errno}, Fix: step.Fix,
+		Cause: &sandbox.SetupError{Step: step.Name, Index: int(r.Step), Errno: syscall.Errno(r.Errno)}, Fix: step.Fix,
 	}
 }
 

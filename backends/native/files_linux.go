@@ -57,6 +57,11 @@ func (k *call) placeFiles() {
 		k.request.Flags |= wire.FlagOOMEvent
 		k.files = append(k.files, k.group.OOMEvent())
 	}
+	if root := k.preparedRoot(); root != nil {
+		k.request.Flags |= wire.FlagRoot
+		k.files = append(k.files, root)
+		k.spec.Prepared = true
+	}
 	next := plan.FirstFD
 	add := func(f *os.File) int {
 		k.files = append(k.files, f)

@@ -26,6 +26,8 @@ type lane struct {
 	// waiting are those of them that are armed and wait for their program.
 	waiting map[uint64]bool
 	failed  error
+	// roots are the prepared roots of its namespace.
+	roots roots
 }
 
 // message is a reply with the descriptor that came with it, or the error of a lane that is no more.

@@ -189,6 +189,7 @@ func (s *lanes) close() {
 	s.growth.Wait()
 	for _, l := range list {
 		l.stop()
+		l.roots.close()
 	}
 	if s.program != nil {
 		s.program.Close()

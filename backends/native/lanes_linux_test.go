@@ -22,16 +22,20 @@ import (
 // testBackend opens a backend as whoever runs the test.
 func testBackend(t *testing.T) *Backend {
 	t.Helper()
+	b, err := Open(t.Context(), testConfig())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, b.Close()) })
+	return b.(*Backend)
+}
+
+func testConfig() Config {
 	var c Config
 	if os.Geteuid() != 0 {
 		for _, g := range []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU} {
 			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})
 		}
 	}
-	b, err := Open(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, b.Close()) })
-	return b.(*Backend)
+	return c
 }
 
 func command(script string) sandbox.Command {

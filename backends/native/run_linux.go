@@ -65,14 +65,6 @@ func otherMemfds() error {
 	}
 }
 
-// runner returns what makes the call: for an armed sandbox its own lane.
-func (k *call) runner(ctx context.Context) (runner, error) {
-	if k.armed != nil {
-		return k.armed.lane, nil
-	}
-	return k.b.lanes.runner(ctx)
-}
-
 func (k *call) timeout() time.Duration {
 	if t := k.command.Timeout; t > 0 {
 		return t
@@ -88,17 +80,8 @@ type ending struct {
 
 // run sends the request, moves the program's input and output, and waits until nothing of the sandbox is left.
 func (k *call) run(ctx context.Context) (ending, error) {
-	if err := k.b.awaitSpawner(); err != nil {
-		return ending{}, err
-	}
-	l, err := k.runner(ctx)
-	if err != nil {
-		return ending{}, err
-	}
-	if k.b.memfdNoexec && !l.noexecMemfds() {
-		return ending{}, otherMemfds()
-	}
 	k.b.amend(k.report, k.profile)
+	l := k.runner
 	messages, err := l.start(k)
 	if err != nil {
 		return ending{}, err

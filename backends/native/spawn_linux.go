@@ -90,7 +90,7 @@ func (id identity) attributes() *syscall.SysProcAttr {
 	}
 	if id.root {
 		a.GidMappingsEnableSetgroups = true
-		a.AmbientCaps = []uintptr{unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN}
+		a.AmbientCaps = []uintptr{unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT}
 	}
 	return a
 }

@@ -26,10 +26,7 @@ func (c *compiler) await() {
 		return
 	}
 	c.For("")
-	armed := c.Words("armed", forked.RecordArmed, 0, 0, 0, 0)
-	c.Call("it is armed", plan.Write, args(plan.FD(plan.ChannelFD), armed.Ptr(), armed.Len()), plan.Want(int64(forked.RecordSize)))
-	one := c.Words("1", 1)
-	c.Call("have that read", plan.Write, args(plan.FD(plan.AttentionFD), one.Ptr(), one.Len()), plan.Want(8))
+	c.announce()
 	c.receive()
 	at := Received()
 	c.dup("standard output", plan.FD(at.Stdout), 1)
@@ -39,6 +36,14 @@ func (c *compiler) await() {
 	}
 	c.Do("close what came", plan.Close, args(plan.FD(at.Stdout)))
 	c.Do("close what came", plan.CloseRange, args(plan.FD(at.Stderr), plan.FD(at.Stdin), plan.Num(0)))
+}
+
+// announce tells the supervisor that everything before is done.
+func (c *compiler) announce() {
+	armed := c.Words("armed", forked.RecordArmed, 0, 0, 0, 0)
+	c.Call("it is armed", plan.Write, args(plan.FD(plan.ChannelFD), armed.Ptr(), armed.Len()), plan.Want(int64(forked.RecordSize)))
+	one := c.Words("1", 1)
+	c.Call("have that read", plan.Write, args(plan.FD(plan.AttentionFD), one.Ptr(), one.Len()), plan.Want(8))
 }
 
 // receive takes the one message there is, and checks that it brought exactly the descriptors that are expected, at their

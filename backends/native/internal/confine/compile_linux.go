@@ -22,9 +22,15 @@ type compiler struct {
 func Compile(s Spec) (*plan.Plan, error) {
 	c := &compiler{spec: s}
 	c.Grow(s.room())
+	root := c.ownRoot
+	if s.Prepared {
+		if err := s.fitsPrepared(); err != nil {
+			return nil, err
+		}
+		root = c.preparedRoot
+	}
 	for _, part := range []func(){
-		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited,
-		c.makeRoot, c.makeProc, c.makeDev, c.makeScratch, c.mountDeclared, c.sealRoot, c.enterRoot,
+		c.joinCgroups, c.takeIdentity, c.takeStreams, c.resetInherited, root,
 		c.emptyInput, c.network, c.dropPrivileges, c.enterDir, c.landlock, c.closeRest, c.setLimits, c.callerLives, c.seccomp, c.await,
 	} {
 		part()

@@ -15,21 +15,29 @@ import (
 // lie in the private root or on the scratch, which openat2(2) is told to hold to.
 func (c *compiler) mountDeclared() {
 	c.For(string(sandbox.FSDeclaredWrites))
-	made := map[string]bool{"tmp": true, "dev": true, "etc": true, "proc": true}
-	for _, d := range c.spec.Image.Dirs {
-		made[relative(d)] = true
-	}
+	made := c.directories()
 	for _, d := range rootfs.ScratchDirs() {
 		made[relative(d)] = true
 	}
 	for _, m := range c.spec.Mounts {
-		c.makeTarget(m, made)
+		if !c.spec.Prepared || onScratch(relative(m.Target)) {
+			c.makeTarget(m, made)
+		}
 		if c.spec.Kernel.NewMountAPI {
 			c.declare(m)
 		} else {
 			c.declareOld(m)
 		}
 	}
+}
+
+// directories are those that are there before the declared mounts' targets are made.
+func (c *compiler) directories() map[string]bool {
+	made := map[string]bool{"tmp": true, "dev": true, "etc": true, "proc": true}
+	for _, d := range c.spec.Image.Dirs {
+		made[relative(d)] = true
+	}
+	return made
 }
 
 // makeTarget makes the mount point and what is above it.

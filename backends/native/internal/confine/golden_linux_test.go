@@ -60,6 +60,10 @@ func variants() map[string]func(*Spec) {
 		},
 		"armed":       func(s *Spec) { s.Armed, s.FDs.Stdin, s.FDs.Stdout, s.FDs.Stderr = true, 0, 0, 0 },
 		"armed-input": func(s *Spec) { s.Armed, s.FDs.Stdin, s.FDs.Stdout, s.FDs.Stderr = true, 1, 0, 0 },
+		"prepared": func(s *Spec) {
+			mounted(s)
+			s.Prepared, s.Mounts[2].FD, s.Mounts[3].FD = true, plan.FirstFD+6, plan.FirstFD+7
+		},
 		"ordinary": func(s *Spec) {
 			s.DropGroups, s.Scratch.Exec, s.FDs.Stdin = false, true, 0
 		},
@@ -74,16 +78,47 @@ func TestGoldenPlans(t *testing.T) {
 			vary(&s)
 			p, err := Compile(s)
 			require.NoError(t, err)
-			got := trimmed(p)
-			file := filepath.Join("testdata", name+".plan")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got, "run go test -update and read the difference")
+			golden(t, name, p)
 		})
 	}
+}
+
+func golden(t *testing.T, name string, p *plan.Plan) {
+	t.Helper()
+	got := trimmed(p)
+	file := filepath.Join("testdata", name+".plan")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "run go test -update and read the difference")
+}
+
+// The plan of what calls share, and what can begin in it.
+func TestPreparedRoot(t *testing.T) {
+	s := fixed()
+	r := Root{Identity: s.Identity, Image: s.Image}
+	r.AddTarget("/data", false)
+	r.AddTarget("/deep/er/one file", true)
+	r.AddTarget("/tmp/x", false)
+	p, err := CompileRoot(r)
+	require.NoError(t, err)
+	golden(t, "root", p)
+	data, err := p.Encode()
+	require.NoError(t, err)
+	_, err = plan.Decode(data)
+	require.NoError(t, err)
+
+	s.Prepared = true
+	_, err = Compile(s)
+	require.NoError(t, err, "control")
+	s.Mounts = []Mount{{Source: "/srv", Target: "/srv"}}
+	_, err = Compile(s)
+	require.Error(t, err, "the host's paths are not there")
+	s.Mounts, s.Kernel.NewMountAPI = nil, false
+	_, err = Compile(s)
+	require.Error(t, err)
 }
 
 // trimmed is a plan as text without its columns' padding.

@@ -17,10 +17,32 @@ const rootBytes = 16 << 20
 // assembly is where the root is put together: a directory that every host has.
 const assembly = "/proc"
 
+// ownRoot makes the whole of a root, in the copy of the host's mounts, and lets that go.
+func (c *compiler) ownRoot() {
+	c.makeRoot()
+	c.makeProc()
+	c.makeDevices()
+	c.makeTerminals()
+	c.makeScratch()
+	c.mountDeclared()
+	c.sealRoot()
+	c.enterRoot()
+}
+
+// preparedRoot adds to a prepared root what is the call's own.
+func (c *compiler) preparedRoot() {
+	c.usePrepared()
+	c.makeProc()
+	c.makeTerminals()
+	c.makeScratch()
+	c.mountDeclared()
+	c.sealRoot()
+}
+
 // makeRoot mounts a private tmpfs, makes it the working directory and fills it with the image.
 func (c *compiler) makeRoot() {
 	c.For(string(sandbox.FSReadonlyRoot))
-	c.Do("no propagation to or from the host", plan.Mount, args(plan.Null(), c.Str("/"), plan.Null(), plan.Flag(unix.MS_REC|unix.MS_PRIVATE, "MS_REC|MS_PRIVATE"), plan.Null()))
+	c.stopPropagation()
 	c.mountFS("tmpfs", assembly, fsAttr{}, option{"mode", "0755"}, option{"size", strconv.Itoa(rootBytes)})
 	c.Do("into the new root", plan.Chdir, args(c.Str(assembly)))
 	c.For(string(sandbox.FSNoHostFiles))
@@ -40,6 +62,10 @@ func (c *compiler) makeRoot() {
 		}
 		c.bind(b.Source, relative(b.Target), bindAttr{exec: b.Exec, recursive: b.Recursive})
 	}
+}
+
+func (c *compiler) stopPropagation() {
+	c.Do("no propagation to or from the host", plan.Mount, args(plan.Null(), c.Str("/"), plan.Null(), plan.Flag(unix.MS_REC|unix.MS_PRIVATE, "MS_REC|MS_PRIVATE"), plan.Null()))
 }
 
 // missing are those directories of the root that the image did not make.
@@ -88,21 +114,27 @@ func (c *compiler) writeProc(name, file, value string, opts ...plan.Option) {
 // a reserve of 1024 that only the host's own devpts may use).
 const maxTerminals = 32
 
-// makeDev makes a minimal /dev: the harmless devices of the host, terminals of its own, and the usual links.
-func (c *compiler) makeDev() {
+// makeDevices makes what a minimal /dev has of the host, the harmless devices, with the usual links and the mount points of
+// what is the call's own.
+func (c *compiler) makeDevices() {
 	c.For(string(sandbox.FSDeclaredWrites))
 	for _, n := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		c.makeFile("dev/"+n, 0o666, nil)
 		c.bind("/dev/"+n, "dev/"+n, bindAttr{writable: true, device: true})
 	}
 	c.makeDirs(0o755, "dev/pts", "dev/shm")
-	c.mountFS("devpts", "dev/pts", fsAttr{device: true}, option{"ptmxmode", "0666"}, option{"mode", "0620"}, option{"max", strconv.Itoa(maxTerminals)})
 	for _, l := range []struct{ path, target string }{
 		{"dev/ptmx", "pts/ptmx"},
 		{"dev/fd", "/proc/self/fd"}, {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"},
 	} {
 		c.makeLink(l.path, l.target)
 	}
+}
+
+// makeTerminals mounts the sandbox's own terminals.
+func (c *compiler) makeTerminals() {
+	c.For(string(sandbox.FSDeclaredWrites))
+	c.mountFS("devpts", "dev/pts", fsAttr{device: true}, option{"ptmxmode", "0666"}, option{"mode", "0620"}, option{"max", strconv.Itoa(maxTerminals)})
 }
 
 // makeScratch mounts what may be written to: /tmp and /dev/shm, bounded in size and number of files.

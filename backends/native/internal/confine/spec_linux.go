@@ -25,6 +25,8 @@ type Spec struct {
 	Identity rootfs.Identity
 	// DropGroups says that supplementary groups can be dropped: the caller is root.
 	DropGroups bool
+	// Prepared says that the process starts in a copy of the prepared [Root]. Every mount then comes as a descriptor.
+	Prepared bool
 	// Image is the root. It is shared and never changed.
 	Image *rootfs.Image
 	// Mounts are the declared mounts, sorted by target.

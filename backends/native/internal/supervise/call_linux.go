@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -26,8 +27,10 @@ type call struct {
 	budget   time.Duration
 	checkCPU time.Time
 	usage    cpuSampler
-	// armed says that the program comes later than its sandbox.
-	armed bool
+	// armed says that the program comes later than its sandbox; prepares that there is none, only the mounts.
+	armed, prepares bool
+	// root, while the request is served, is the mount namespace to start from, or -1. It is not the call's own.
+	root int
 	// reply is what is known of the end so far; cause is the first reason to kill.
 	reply wire.Reply
 }
@@ -35,7 +38,7 @@ type call struct {
 // Start serves a RequestRun: it forks the sandbox's init and watches it from then on. What keeps the call from being
 // made is told like its end; an error is the supervisor's own. The descriptors stay the caller's.
 func (s *Supervisor) Start(req *wire.Request, fds []int) error {
-	c := &call{id: req.ID, cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1, armed: req.Flags&wire.FlagArmed != 0}
+	c := newCall(req)
 	c.reply = wire.Reply{Kind: wire.ReplyDone, ID: req.ID, Waited: monotonic() - req.Sent}
 	rest, err := c.takeOwn(req.Flags, fds)
 	if err == nil {
@@ -43,6 +46,9 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 	}
 	if err != nil {
 		c.close()
+		if errors.Is(err, errStranded) {
+			return err
+		}
 		return s.Refuse(req.ID, wire.StepFork, err)
 	}
 	err = c.identify(req) // first of all, since init waits for it
@@ -59,6 +65,13 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 		return s.kill(c, wire.CauseNone)
 	}
 	return nil
+}
+
+func newCall(req *wire.Request) *call {
+	return &call{
+		id: req.ID, pidfd: -1, channel: -1, cpuFile: -1, oom: -1, mounts: -1, root: -1,
+		armed: req.Flags&wire.FlagArmed != 0, prepares: req.Flags&wire.FlagPrepare != 0,
+	}
 }
 
 // begin starts the clocks. What the sandbox has used before, while it was made, is not the program's.
@@ -111,7 +124,8 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// takeOwn keeps the descriptors that are for the supervisor, as its own, and returns the rest, which is for init.
+// takeOwn takes the descriptors that are for the supervisor, and returns the rest, which is for init. Those that are used
+// longer than the request it keeps as its own.
 func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 	var own []*int
 	if flags&wire.FlagCPUFile != 0 {
@@ -120,15 +134,21 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 	if flags&wire.FlagOOMEvent != 0 {
 		own = append(own, &c.oom)
 	}
+	kept := len(own)
+	if flags&wire.FlagRoot != 0 {
+		own = append(own, &c.root)
+	}
 	if len(fds) < 2+len(own) || len(fds)-len(own)+2 > plan.MaxFDs {
 		return nil, unix.EINVAL
 	}
 	for i, to := range own {
+		if *to = fds[2+i]; i >= kept {
+			continue
+		}
 		fd, err := unix.FcntlInt(uintptr(fds[2+i]), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
+		if *to = fd; err != nil {
 			return nil, err
 		}
-		*to = fd
 	}
 	return append(fds[:2:2], fds[2+len(own):]...), nil
 }
@@ -147,13 +167,15 @@ func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
 		fr.FDs[2+i] = int32(fd)
 	}
 	fr.N = 2 + len(fds)
-	pid, pidfd, errno := s.forker.Fork(&fr)
+	err = s.inside(c.root, func() error {
+		var errno syscall.Errno
+		if c.pid, c.pidfd, errno = s.forker.Fork(&fr); errno != 0 {
+			return errno
+		}
+		return nil
+	})
 	_ = unix.Close(pair[1]) // init has its own
-	if errno != 0 {
-		return errno
-	}
-	c.pid, c.pidfd = pid, pidfd
-	return nil
+	return err
 }
 
 // identify writes the init's identity maps and lets it go on.
@@ -170,6 +192,13 @@ func (c *call) identify(req *wire.Request) error {
 		if req.Flags&wire.FlagHoldMounts != 0 {
 			c.holdMounts(proc)
 		}
+	} else if c.prepares {
+		proc, err := openProc(c.pid)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(proc)
+		c.holdMounts(proc)
 	}
 	err := unix.Sendto(c.channel, []byte{1}, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
 	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
@@ -274,9 +303,12 @@ func (s *Supervisor) readRecords(c *call) error {
 func (s *Supervisor) take(c *call, rec *forked.Record) error {
 	switch rec.Kind {
 	case forked.RecordArmed:
-		r := c.reply
+		r, mounts := c.reply, -1
 		r.Kind = wire.ReplyArmed
-		return s.tell(&r, -1)
+		if c.prepares {
+			mounts, c.mounts = c.mounts, -1
+		}
+		return s.tell(&r, mounts)
 	case forked.RecordStarted:
 		c.reply.Started = true
 	case forked.RecordFault:

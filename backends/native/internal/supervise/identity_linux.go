@@ -61,9 +61,9 @@ func writeAt(dir int, name string, data []byte) error {
 // UserNS serves a RequestUserNS: it makes a user namespace with the request's map and returns a descriptor of it. The
 // request brings a plan that only waits; no process is left in the namespace.
 func (s *Supervisor) UserNS(req *wire.Request, fds []int) (int, error) {
-	c := call{cpuFile: -1, oom: -1, channel: -1, pidfd: -1, mounts: -1}
+	c := newCall(req)
 	defer c.close()
-	if err := s.fork(&c, req, fds); err != nil {
+	if err := s.fork(c, req, fds); err != nil {
 		return -1, err
 	}
 	defer func() {

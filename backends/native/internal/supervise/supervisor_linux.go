@@ -25,9 +25,11 @@ type Supervisor struct {
 	forker *forked.Forker
 	// attention is an eventfd by which an init has its channel read.
 	attention int
-	tell      Tell
-	calls     []*call
-	byID      map[uint64]int
+	// home is the mount namespace of the thread that forks; -1 until it leaves it for the first time.
+	home  int
+	tell  Tell
+	calls []*call
+	byID  map[uint64]int
 	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
 	// there may be another one for the call that had it.
 	free, ended []int
@@ -39,7 +41,7 @@ type Tell func(r *wire.Reply, mounts int) error
 
 // New returns a supervisor that tells by tell.
 func New(tell Tell) (*Supervisor, error) {
-	s := &Supervisor{epoll: -1, attention: -1, tell: tell, byID: make(map[uint64]int)}
+	s := &Supervisor{epoll: -1, attention: -1, home: -1, tell: tell, byID: make(map[uint64]int)}
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
@@ -63,7 +65,7 @@ func (s *Supervisor) open() (err error) {
 // Close gives the supervisor's own descriptors back, but not a [forked.Forker]'s memory. There must be no call, or its
 // end is not noticed any more.
 func (s *Supervisor) Close() {
-	for _, fd := range []*int{&s.epoll, &s.attention} {
+	for _, fd := range []*int{&s.epoll, &s.attention, &s.home} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
 			*fd = -1

@@ -31,7 +31,7 @@ const (
 )
 
 // version changes with every change of the messages or of the plan's encoding.
-const version = 4
+const version = 5
 
 // magic opens a Hello. A process that finds it waiting on SocketFD is a spawner; nothing else makes it one.
 var magic = [16]byte{'t', 'o', 'o', 'l', 'c', 'e', 'l', 'l', ' ', 's', 'p', 'a', 'w', 'n', 'e', 'r'}
@@ -83,6 +83,10 @@ const (
 	// FlagArmed: the call's time begins with its RequestRelease. Until then it is told with a ReplyArmed that it waits.
 	FlagArmed
 	FlagHoldMounts // ReplyDone brings the mount namespace, where it can be had, so that its end is not waited for
+	// FlagRoot: the next descriptor is the mount namespace that the call's is to be a copy of, made by a FlagPrepare.
+	FlagRoot
+	// FlagPrepare, with FlagArmed: the request makes no call but a mount namespace, which ReplyArmed brings.
+	FlagPrepare
 )
 
 // Request is a message of the caller.

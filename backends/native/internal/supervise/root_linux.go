@@ -1,0 +1,47 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// errStranded is why a supervisor ends that did not come back from another mount namespace: all that it opens by a path
+// would be another file than is meant.
+var errStranded = errors.New("the thread did not come back from a prepared root")
+
+// inside has fork called by a thread that is in the mount namespace root, unless that is -1, and goes back to where it
+// was. Then the child's mounts are a copy of those there, and its root and working directory the root of them.
+func (s *Supervisor) inside(root int, fork func() error) error {
+	if root < 0 {
+		return fork()
+	}
+	if err := s.leaveThreads(); err != nil {
+		return err
+	}
+	if err := unix.Setns(root, unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	err := fork()
+	if back := unix.Setns(s.home, unix.CLONE_NEWNS); back != nil {
+		return fmt.Errorf("%w: %w", errStranded, back)
+	}
+	return err
+}
+
+// leaveThreads gives this thread a root and working directory of its own, as setns(2) wants them for a mount namespace,
+// and notes where home is. The Go runtime's threads are not to have anything to do with it: this one is locked.
+func (s *Supervisor) leaveThreads() error {
+	if s.home >= 0 {
+		return nil
+	}
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	fd, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		s.home = fd
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/wire"
+)
+
+// roots are the prepared roots of one lane ([confine.Root]): mount namespaces in which everything of a sandbox's root stands
+// that calls can share. A call starts from a copy of one, which spares it the making and the letting go of the
+// host's mounts. Calls that find none make their root themselves; the sandbox is the same.
+type roots struct {
+	mu   sync.Mutex
+	list []*root // the one used last comes first
+}
+
+// root is one of them.
+type root struct {
+	spec confine.Root
+	// seen are the files that were bound, as they were when it was made.
+	seen []fileID
+	// mounts is the namespace, nil while there is none.
+	mounts *os.File
+	// asked is how many calls could have used it so far.
+	asked int
+}
+
+const (
+	// maxRoots bounds the roots of a lane.
+	maxRoots = 16
+	// rootAfter is which call of a kind has its root prepared: a kind of which there is one call is not worth it.
+	rootAfter = 2
+)
+
+// fileID is what a path led to.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+}
+
+// preparedRoot returns the mount namespace that the call can start from, or nil.
+func (k *call) preparedRoot() *os.File {
+	l, ok := k.runner.(*lane)
+	if !ok || !k.spec.Kernel.NewMountAPI {
+		return nil
+	}
+	want := confine.Root{Identity: k.spec.Identity, Image: k.image}
+	for _, s := range k.sources {
+		if s.tree == nil {
+			return nil // it is opened by its path, in the copy of the host's mounts
+		}
+		want.AddTarget(s.mount.Target, s.file)
+	}
+	return l.roots.get(want, func(r *root) { go k.b.prepareRoot(l, r) })
+}
+
+// get returns the namespace of the root of a kind. prepare is called when one is to be made.
+func (s *roots) get(want confine.Root, prepare func(*root)) *os.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.find(want)
+	if r.asked++; r.asked == rootAfter {
+		prepare(r)
+	}
+	if r.mounts == nil {
+		return nil
+	}
+	if seen, err := boundFiles(want); err != nil || !reflect.DeepEqual(seen, r.seen) {
+		s.drop(r) // a file was replaced, as by ldconfig(8)
+		return nil
+	}
+	return r.mounts
+}
+
+// find returns the root of a kind, a new one if need be. The lock is held.
+func (s *roots) find(want confine.Root) *root {
+	for i, r := range s.list {
+		if reflect.DeepEqual(r.spec, want) {
+			copy(s.list[1:], s.list[:i])
+			s.list[0] = r
+			r.spec = want // as in shapeCache
+			return r
+		}
+	}
+	r := &root{spec: want}
+	s.list = append([]*root{r}, s.list[:min(len(s.list), maxRoots-1)]...)
+	return r
+}
+
+// drop forgets a root. A call may be on its way with it, so the file goes when nobody refers to it any more. The lock is
+// held.
+func (s *roots) drop(old *root) {
+	for i, r := range s.list {
+		if r == old {
+			s.list = append(s.list[:i:i], s.list[i+1:]...)
+			return
+		}
+	}
+}
+
+// set gives a root its namespace, if it is still wanted.
+func (s *roots) set(r *root, mounts *os.File, seen []fileID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.mounts, r.seen = mounts, seen
+}
+
+// close gives the namespaces back at once. No call may be under way.
+func (s *roots) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.list {
+		if r.mounts != nil {
+			r.mounts.Close()
+		}
+	}
+	s.list = nil
+}
+
+// boundFiles are the sources of a root's binds as they are now.
+func boundFiles(r confine.Root) ([]fileID, error) {
+	seen := make([]fileID, len(r.Image.Binds))
+	for i, b := range r.Image.Binds {
+		var st unix.Stat_t
+		if err := unix.Lstat(b.Source, &st); err != nil {
+			return nil, &os.PathError{Op: "lstat", Path: b.Source, Err: err}
+		}
+		seen[i] = fileID{major: unix.Major(st.Dev), minor: unix.Minor(st.Dev), inode: st.Ino}
+	}
+	return seen, nil
+}
+
+// prepareRoot has a lane prepare a root. Without one calls go on making theirs.
+func (b *Backend) prepareRoot(l *lane, r *root) {
+	ctx, leave, err := b.calls.Enter(context.Background())
+	if err != nil {
+		return // the backend is being closed
+	}
+	defer leave()
+	if err := b.makeRoot(ctx, l, r); err != nil && ctx.Err() == nil {
+		b.log.Warn("a root could not be prepared: calls make theirs themselves", "error", err)
+	}
+}
+
+func (b *Backend) makeRoot(ctx context.Context, l *lane, r *root) error {
+	seen, err := boundFiles(r.spec)
+	if err != nil {
+		return err
+	}
+	p, err := confine.CompileRoot(r.spec)
+	if err != nil {
+		return err
+	}
+	data, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	steps, err := sealed(data)
+	if err != nil {
+		return err
+	}
+	defer steps.Close()
+	m, err := b.lanes.prepareRoot(ctx, l, steps)
+	if err != nil {
+		return err
+	}
+	if step, ok := p.Step(int(m.reply.Step)); ok && m.reply.Faulted && !m.reply.BySpawner {
+		return stepFault(step, m.reply)
+	}
+	if m.reply.Faulted {
+		return spawnerFault(m.reply)
+	}
+	if m.file == nil {
+		return errors.New("the spawner has no mount namespace to give")
+	}
+	l.roots.set(r, m.file, seen)
+	return nil
+}
+
+// prepareRoot has a lane carry out the plan of a root, and returns its answer: a ReplyArmed with the namespace, or how
+// it ended. The process that made the root is gone by then.
+func (s *lanes) prepareRoot(ctx context.Context, l *lane, steps *os.File) (message, error) {
+	req := wire.Request{
+		Kind: wire.RequestRun, ID: s.newID(), Flags: wire.FlagArmed | wire.FlagPrepare, Namespaces: confine.RootNamespaces,
+	}
+	ch, err := l.request(&req, []*os.File{steps, steps})
+	if err != nil {
+		return message{}, err
+	}
+	first, err := s.answer(ctx, l, req.ID, ch)
+	if err != nil || first.err != nil {
+		l.kill(req.ID)
+		return message{}, cmp.Or(err, first.err)
+	}
+	if first.reply.Kind == wire.ReplyDone {
+		return first, nil
+	}
+	l.kill(req.ID)
+	last, err := s.answer(ctx, l, req.ID, ch)
+	if err = cmp.Or(err, last.err); err != nil && first.file != nil {
+		first.file.Close()
+	}
+	return first, err
+}
