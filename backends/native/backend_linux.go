@@ -80,7 +80,8 @@ func (b *Backend) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.lanes = &lanes{id: id, place: b.placeSpawner}
+	id.spare = b.config.NamespacesAhead
+	b.lanes = &lanes{id: id, place: b.placeSpawner, log: b.log}
 	if b.config.Direct {
 		return b.openDirect(ctx, status)
 	}

@@ -328,6 +328,7 @@ func (k *call) specify() error {
 		s.Armed = k.armed.kind.start == nil
 		k.request.Flags |= wire.FlagArmed
 	}
+	k.takeSpare()
 	k.placeFiles()
 	if d := k.b.lanes.direct; d != nil {
 		k.direct(d)
@@ -335,8 +336,7 @@ func (k *call) specify() error {
 	return nil
 }
 
-// hostname is the name of every sandbox's machine.
-const hostname = "sandbox"
+const hostname = wire.Hostname
 
 // sent closes what the sandbox now has itself.
 func (k *call) sent() {

@@ -3,9 +3,11 @@ package native
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +30,9 @@ type lane struct {
 	failed  error
 	// roots are the prepared roots of its namespace.
 	roots roots
+	// spare says whether the spawner has namespaces ready for a call.
+	spare atomic.Int32
+	log   *slog.Logger // may be nil
 }
 
 // message is a reply with the descriptor that came with it, or the error of a lane that is no more.
@@ -173,6 +178,10 @@ func receivedFile(oob []byte) *os.File {
 }
 
 func (l *lane) deliver(m message) {
+	if m.reply.Kind == wire.ReplySpare {
+		l.spareMade(m.reply)
+		return
+	}
 	l.mu.Lock()
 	ch := l.pending[m.reply.ID]
 	switch m.reply.Kind {

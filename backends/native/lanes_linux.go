@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -24,6 +25,7 @@ type lanes struct {
 	program *os.File
 	id      identity
 	place   func(pid int) error
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	list   []*lane
@@ -140,6 +142,7 @@ func (s *lanes) start(ctx context.Context) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.log = s.log
 	if err := s.place(l.process.pid); err != nil {
 		l.stop()
 		return nil, err

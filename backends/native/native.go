@@ -35,6 +35,11 @@ type Config struct {
 	// Lazy says that Open does not wait for the first spawner to be ready, so that a call can be prepared meanwhile. Why
 	// there is none is then the first call's error, not Open's.
 	Lazy bool
+	// NamespacesAhead says that after a call those namespaces are made, once for each spawner, that need to know nothing of
+	// the next one: the network's, which is the dearest, and two more. Each set is for one call, which waits for what is
+	// left to do when it comes at once. It is worth it for calls with pauses between them, when no sandbox stands ready as
+	// a whole ([Backend.Arm]).
+	NamespacesAhead bool
 	// Direct says that this process makes its calls itself where it can, which saves it the start of a spawner. It is for
 	// a small process that makes one call and ends, as a command does: Open and Run must be called on its main thread,
 	// which an init function has locked (runtime.LockOSThread). Where the cgroups need a spawner there is one all the

@@ -48,6 +48,7 @@ func (b *Backend) call(ctx context.Context, p sandbox.ContainerProfile, c sandbo
 	if err != nil {
 		return sandbox.Result{}, err
 	}
+	k.makeSpare()
 	if again, err := k.untaken(end); err != nil {
 		return sandbox.Result{}, err
 	} else if again {

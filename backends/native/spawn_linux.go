@@ -24,6 +24,8 @@ type identity struct {
 	base, count uint32
 	// root says that the caller may map ids that are not its own.
 	root bool
+	// spare says that the spawner is to make namespaces ahead, for which it needs a right over their network.
+	spare bool
 }
 
 // startLane starts a spawner and waits until it is ready.
@@ -91,6 +93,9 @@ func (id identity) attributes() *syscall.SysProcAttr {
 	if id.root {
 		a.GidMappingsEnableSetgroups = true
 		a.AmbientCaps = []uintptr{unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT}
+		if id.spare {
+			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
+		}
 	}
 	return a
 }

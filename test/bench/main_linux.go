@@ -99,7 +99,7 @@ func bench(o options) (err error) {
 	if err := adopt(true); err != nil {
 		return err
 	}
-	b, err := openBackend(o.bin, o.waive)
+	b, err := openBackend(o.bin, o.waive, native.Config{})
 	if err != nil {
 		return err
 	}

@@ -210,7 +210,13 @@ func (m *measurement) sideBySide(p program, title string, ways []subject) ([]ser
 
 // starts measures how long it takes to run true.
 func (m *measurement) starts(dir string) error {
-	all, blocks, err := m.sideBySide(truth(), "/bin/true", m.ways(truth(), dir))
+	ahead, err := openBackend(m.options.bin, m.options.waive, native.Config{NamespacesAhead: true})
+	if err != nil {
+		return err
+	}
+	defer ahead.Close()
+	ways := append(m.ways(truth(), dir), coldAhead(ahead, truth()))
+	all, blocks, err := m.sideBySide(truth(), "/bin/true", ways)
 	if err != nil {
 		return err
 	}
@@ -223,7 +229,7 @@ func (m *measurement) starts(dir string) error {
 		m.ratio("cold true, over "+peer, all, nameCold, peer)
 	}
 	m.ratio("bwrap, over a bare start", all, nameBwrap, nameBare)
-	m.lacks(nameAhead, errNotBuilt)
+	m.ratio(aheadToBare, all, nameAhead, nameBare)
 	for _, b := range blocks {
 		if compared(b.Name, 1) {
 			m.results.Blocks = append(m.results.Blocks, b)
@@ -232,6 +238,9 @@ func (m *measurement) starts(dir string) error {
 	ours, okOurs := findBlock(blocks, nameCold, 1)
 	if theirs, ok := findBlock(blocks, nameBwrap, 1); ok && okOurs && theirs.CPU > 0 {
 		m.results.Ratios = append(m.results.Ratios, ratio{Name: cpuToBwrap, P50: ours.CPU / theirs.CPU})
+	}
+	if with, ok := findBlock(blocks, nameAhead, 1); ok && okOurs && ours.CPU > 0 {
+		m.results.Ratios = append(m.results.Ratios, ratio{Name: aheadCPU, P50: with.CPU / ours.CPU})
 	}
 	return nil
 }

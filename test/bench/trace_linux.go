@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/soulacy/toolcell/backends/native"
 )
 
 // The kinds of events that are recorded.
@@ -74,7 +76,7 @@ func record(perf, dir string, o options) (trace, []window, int, error) {
 
 // traced is what runs under perf: it makes the calls and says when each began and ended.
 func traced(o options) (err error) {
-	b, err := openBackend(o.bin, o.waive)
+	b, err := openBackend(o.bin, o.waive, native.Config{})
 	if err != nil {
 		return err
 	}

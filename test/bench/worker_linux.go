@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/soulacy/toolcell/backends/native"
 )
 
 // worker is this program once more, with a heap of its own, making one call whenever it is told to. That way calls of
@@ -65,7 +67,7 @@ func (w *worker) subject(name, heap string) subject {
 
 // work is the worker's side: it answers each line, a subject's name, with nanoseconds or an error's text.
 func work(mib int, bin, waive string) error {
-	b, err := openBackend(bin, waive)
+	b, err := openBackend(bin, waive, native.Config{})
 	if err != nil {
 		return err
 	}

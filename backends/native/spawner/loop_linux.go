@@ -195,9 +195,24 @@ func (l *loop) serve(req *wire.Request, fds []int) error {
 		return l.userNS(req, fds)
 	case wire.RequestAlive:
 		return l.send(&wire.Reply{Kind: wire.ReplyAlive, ID: req.ID}, -1)
+	case wire.RequestSpare:
+		return l.makeSpare(req)
 	default:
 		return unix.EPROTO
 	}
+}
+
+// makeSpare serves a RequestSpare.
+func (l *loop) makeSpare(req *wire.Request) error {
+	err := l.MakeSpare()
+	if errors.Is(err, supervise.ErrStranded) {
+		return err
+	}
+	r := wire.Reply{Kind: wire.ReplySpare, ID: req.ID}
+	if err != nil {
+		r.Faulted, r.BySpawner, r.Step, r.Errno = true, true, wire.StepSpare, uint32(supervise.Errno(err))
+	}
+	return l.send(&r, -1)
 }
 
 // userNS serves a RequestUserNS. The caller uses the namespace to id-map a mount, which needs no process in it.

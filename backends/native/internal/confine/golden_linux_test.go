@@ -64,6 +64,7 @@ func variants() map[string]func(*Spec) {
 			mounted(s)
 			s.Prepared, s.Mounts[2].FD, s.Mounts[3].FD = true, plan.FirstFD+6, plan.FirstFD+7
 		},
+		"spare": func(s *Spec) { s.Prepared, s.Spare = true, true },
 		"ordinary": func(s *Spec) {
 			s.DropGroups, s.Scratch.Exec, s.FDs.Stdin = false, true, 0
 		},

@@ -27,6 +27,9 @@ type Spec struct {
 	DropGroups bool
 	// Prepared says that the process starts in a copy of the prepared [Root]. Every mount then comes as a descriptor.
 	Prepared bool
+	// Spare says that the process starts in namespaces for the network, System V IPC and the machine's name that nobody has
+	// used, with loopback up and Hostname set.
+	Spare bool
 	// Image is the root. It is shared and never changed.
 	Image *rootfs.Image
 	// Mounts are the declared mounts, sorted by target.

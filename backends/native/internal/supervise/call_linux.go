@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"errors"
 	"syscall"
 	"time"
@@ -46,7 +47,7 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 	}
 	if err != nil {
 		c.close()
-		if errors.Is(err, errStranded) {
+		if errors.Is(err, ErrStranded) {
 			return err
 		}
 		return s.Refuse(req.ID, wire.StepFork, err)
@@ -155,7 +156,7 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.
 func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := s.takeChannel(req.Flags)
 	if err != nil {
 		return err
 	}
@@ -175,6 +176,9 @@ func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
 		return nil
 	})
 	_ = unix.Close(pair[1]) // init has its own
+	if req.Flags&wire.FlagSpare != 0 {
+		err = cmp.Or(s.leaveSpare(), err) // forked or not, they are used
+	}
 	return err
 }
 

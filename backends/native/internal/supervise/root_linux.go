@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errStranded is why a supervisor ends that did not come back from another mount namespace: all that it opens by a path
-// would be another file than is meant.
-var errStranded = errors.New("the thread did not come back from a prepared root")
+// ErrStranded is why a supervisor ends that did not come back from another mount namespace: what it does next would be
+// done in them.
+var ErrStranded = errors.New("the thread that forks did not come back from a call's namespaces")
 
 // inside has fork called by a thread that is in the mount namespace root, unless that is -1, and goes back to where it
 // was. Then the child's mounts are a copy of those there, and its root and working directory the root of them.
@@ -25,7 +25,7 @@ func (s *Supervisor) inside(root int, fork func() error) error {
 	}
 	err := fork()
 	if back := unix.Setns(s.home, unix.CLONE_NEWNS); back != nil {
-		return fmt.Errorf("%w: %w", errStranded, back)
+		return fmt.Errorf("%w: %w", ErrStranded, back)
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type Supervisor struct {
 	attention int
 	// home is the mount namespace of the thread that forks; -1 until it leaves it for the first time.
 	home  int
+	spare spare
 	tell  Tell
 	calls []*call
 	byID  map[uint64]int
@@ -71,6 +72,7 @@ func (s *Supervisor) Close() {
 			*fd = -1
 		}
 	}
+	s.spare.close()
 }
 
 // FD is the epoll descriptor that all events come by. It stays the supervisor's.

@@ -71,7 +71,12 @@ const (
 	RequestAlive
 	// RequestRelease starts the program of a call that was armed (FlagArmed). The descriptors are init's, in its order.
 	RequestRelease
+	// RequestSpare asks for namespaces for one later call. It is answered with a ReplySpare, Faulted if there are none.
+	RequestSpare
 )
+
+// Hostname is the name of every sandbox's machine.
+const Hostname = "sandbox"
 
 // The flags of a RequestRun.
 const (
@@ -87,6 +92,8 @@ const (
 	FlagRoot
 	// FlagPrepare, with FlagArmed: the request makes no call but a mount namespace, which ReplyArmed brings.
 	FlagPrepare
+	// FlagSpare: the call is made in the namespaces that a RequestSpare has made, which are not among the request's.
+	FlagSpare
 )
 
 // Request is a message of the caller.
@@ -113,6 +120,7 @@ const (
 	ReplyUserNS
 	ReplyAlive
 	ReplyArmed
+	ReplySpare
 )
 
 // Cause says who ended a call.
@@ -203,6 +211,8 @@ const (
 	StepMaps
 	// StepRelease: handing an armed call its program.
 	StepRelease
+	// StepSpare: making namespaces for a later call.
+	StepSpare
 )
 
 // StepName names a step of the spawner.
@@ -228,6 +238,8 @@ func StepName(step uint32) string {
 		return "write identity maps"
 	case StepRelease:
 		return "hand over the program"
+	case StepSpare:
+		return "make namespaces ahead"
 	default:
 		return "unknown step"
 	}
