@@ -320,8 +320,7 @@ func (k *call) specify() error {
 		InsideUID: user.UID, InsideGID: user.GID, OutsideUID: uid, OutsideGID: gid,
 		Timeout: int64(k.timeout()), CPU: int64(k.profile.Limits.CPUSeconds) * 1e9,
 	}
-	if len(k.sources) == 0 {
-		// With declared mounts the caller may want to unmount their sources next.
+	if k.mayHoldMounts() {
 		k.request.Flags |= wire.FlagHoldMounts
 	}
 	if k.armed != nil {
@@ -337,6 +336,18 @@ func (k *call) specify() error {
 }
 
 const hostname = wire.Hostname
+
+// mayHoldMounts reports whether the sandbox's mounts may outlast the call for the moment that letting go of them takes. A
+// caller may want to take a source's file system away next, as it does with an image on a loop device; one that this
+// machine's own programs lie on stays.
+func (k *call) mayHoldMounts() bool {
+	for _, s := range k.sources {
+		if !slices.ContainsFunc(k.image.Binds, func(b rootfs.Bind) bool { return b.Exec && s.isOn(b.Source) }) {
+			return false
+		}
+	}
+	return true
+}
 
 // sent closes what the sandbox now has itself.
 func (k *call) sent() {

@@ -38,6 +38,12 @@ func (b *Backend) protected() []string {
 	return append(slices.Clone(b.config.Protected), cmp.Or(b.config.StateDir, defaultStateDir))
 }
 
+// isOn reports whether the source is on the file system that a path of the host is on.
+func (s *source) isOn(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && unix.Major(st.Dev) == s.stat.Dev_major && unix.Minor(st.Dev) == s.stat.Dev_minor
+}
+
 func (s *source) close() {
 	for _, f := range []*os.File{s.handle, s.tree} {
 		if f != nil {

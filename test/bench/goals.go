@@ -56,6 +56,8 @@ type goal struct {
 	// Measured is 0 when nothing was.
 	Measured float64 `json:"measured,omitempty"`
 	State    string  `json:"state"`
+	// Floor, if it is not 0, is what the line would be without anything of toolcell's, measured in the same run.
+	Floor float64 `json:"floor,omitempty"`
 	// Why is why it was not measured.
 	Why string `json:"why,omitempty"`
 
@@ -109,11 +111,14 @@ func judge(r *results) []goal {
 		case g.AtLeast == (v >= g.Bound) || v == g.Bound:
 			g.Measured, g.State = v, reached
 		default:
-			g.Measured, g.State = v, missed
+			g.Measured, g.State, g.Floor = v, missed, lines[floorOf(g.Name)]
 		}
 	}
 	return all
 }
+
+// floorOf names the raw floor of a line.
+func floorOf(name string) string { return name + ": raw floor" }
 
 // why returns why a way was not measured.
 func (r *results) why(way, program string) string {
@@ -139,6 +144,18 @@ func (g goal) measured() string {
 		return "-"
 	}
 	return fmt.Sprintf("%.3g%s", g.Measured, g.suffix())
+}
+
+// verdict is the state, and what explains it.
+func (g goal) verdict() string {
+	switch {
+	case g.Why != "":
+		return g.State + ": " + g.Why
+	case g.Floor != 0:
+		return fmt.Sprintf("%s (raw floor %.3g%s)", g.State, g.Floor, g.suffix())
+	default:
+		return g.State
+	}
 }
 
 func (g goal) suffix() string {

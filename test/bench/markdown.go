@@ -72,10 +72,6 @@ func markdownBlocks(b *strings.Builder, r *results) {
 func markdownGoals(b *strings.Builder, r *results) {
 	b.WriteString("| what it is meant to be | goal | measured | |\n|---|---|---|---|\n")
 	for _, g := range r.Goals {
-		state := g.State
-		if g.Why != "" {
-			state += ": " + g.Why
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", g.Name, g.bound(), g.measured(), state)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", g.Name, g.bound(), g.measured(), g.verdict())
 	}
 }

@@ -216,6 +216,8 @@ func (m *measurement) starts(dir string) error {
 	}
 	defer ahead.Close()
 	ways := append(m.ways(truth(), dir), coldAhead(ahead, truth()))
+	empty, err := emptyGo(dir)
+	ways = m.optional(truth(), ways, empty, err)
 	all, blocks, err := m.sideBySide(truth(), "/bin/true", ways)
 	if err != nil {
 		return err
@@ -230,6 +232,7 @@ func (m *measurement) starts(dir string) error {
 	}
 	m.ratio("bwrap, over a bare start", all, nameBwrap, nameBare)
 	m.ratio(aheadToBare, all, nameAhead, nameBare)
+	m.processFloor(all)
 	for _, b := range blocks {
 		if compared(b.Name, 1) {
 			m.results.Blocks = append(m.results.Blocks, b)

@@ -91,6 +91,14 @@ func (m *measurement) interpreterPSS(name string, p program) (err error) {
 		return err
 	}
 	m.figure(name, v)
+	if name != memoryPython {
+		return nil
+	}
+	floor, err := barePSS(p)
+	if err != nil {
+		return err
+	}
+	m.figure(floorOf(name), floor)
 	return nil
 }
 

@@ -90,10 +90,6 @@ func printFigures(w io.Writer, figures []figure) {
 func printGoals(w io.Writer, goals []goal) {
 	fmt.Fprintf(w, "\nagainst the goals\n")
 	for _, g := range goals {
-		fmt.Fprintf(w, "  %-72s %14s  %10s  %s", g.Name, g.bound(), g.measured(), g.State)
-		if g.Why != "" {
-			fmt.Fprintf(w, ": %s", g.Why)
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "  %-72s %14s  %10s  %s\n", g.Name, g.bound(), g.measured(), g.verdict())
 	}
 }
