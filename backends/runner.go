@@ -51,7 +51,7 @@ func Open(ctx context.Context, c *config.Config, o Options) (*Runner, error) {
 		r.workspace = tools.MakeWorkspace(dir)
 	}
 	if c.Sandbox.Armed && !o.Once && !o.Inspect && !o.Cold {
-		r.ahead = tools.NewAhead(readyEach)
+		r.ahead = tools.NewAhead(tools.Keep{Count: readyEach, Preload: c.Sandbox.Preload, Pin: c.Sandbox.Pin})
 	}
 	var unprepared error
 	if o.Prepare {

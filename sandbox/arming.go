@@ -1,6 +1,9 @@
 package sandbox
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Armer is an optional ability of a [Backend]: sandboxes that are built ahead of their calls.
 type Armer interface {
@@ -54,3 +57,19 @@ const (
 	// InterpreterNode is Node.js.
 	InterpreterNode Interpreter = "node"
 )
+
+// IsModuleName reports whether s can be the name of a Python module, as [Arming] takes it in Preload.
+func IsModuleName(s string) bool {
+	for _, part := range strings.Split(s, ".") {
+		for i := range len(part) {
+			c := part[i]
+			if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+				return false
+			}
+		}
+		if part == "" {
+			return false
+		}
+	}
+	return true
+}

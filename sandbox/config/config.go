@@ -57,6 +57,10 @@ type Sandbox struct {
 	// Armed has sandboxes stand ready for the calls that are likely to come. On engines it is off unless it was written
 	// down.
 	Armed bool
+	// Preload names modules that a Python which stands ready has imported, and Pin leaves what it had by then to the kernel
+	// at its end; see [sandbox.Arming]. Programs can see both.
+	Preload []string
+	Pin     bool
 	// PythonTools is the least isolation of file, inline and plugin tools. "" means ToolsContainer.
 	PythonTools PythonTools
 	// RunCode holds run_code's images.

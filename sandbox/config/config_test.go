@@ -274,6 +274,11 @@ func TestKeysBackendsCannotHonour(t *testing.T) {
 	assert.True(t, parse(t, "runtime: {sandbox: {binary: podman, armed: true}}").Sandbox.Armed, "an engine's stand ready where that was written down")
 	assert.False(t, parse(t, "runtime: {sandbox: {binary: podman}}").Sandbox.Armed)
 	assert.True(t, parse(t, "runtime: {sandbox: {binary: auto}}").Sandbox.Armed, "auto may find native")
+	s := parse(t, "runtime: {sandbox: {preload: [json, importlib.resources], pin: true}}").Sandbox
+	assert.Equal(t, []string{"json", "importlib.resources"}, s.Preload)
+	assert.True(t, s.Pin)
+	_, err := config.Parse("f", []byte("runtime: {sandbox: {preload: ['os; print(1)']}}"), linux)
+	assert.ErrorContains(t, err, "no name of a module")
 	c := parse(t, "runtime: {sandbox: {binary: native}}\nexecutor: {backend: podman, docker_network: tools}")
 	assert.Equal(t, config.Podman, c.ToolBackend(), "the tools have a backend of their own, which can")
 	assert.Equal(t, "tools", c.ToolProfile(config.Podman).Network)

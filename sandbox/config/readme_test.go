@@ -85,7 +85,7 @@ var otherMeaning = []string{
 // newKeys change nothing by their defaults: each tool has caps of its own, and what they add is off.
 var newKeys = []string{
 	"runtime.sandbox.images", "runtime.sandbox.workspace", "runtime.sandbox.roots", "runtime.sandbox.timeout_seconds",
-	"runtime.sandbox.scratch_exec", "runtime.sandbox.armed", "runtime.sandbox.require", "runtime.sandbox.waive",
+	"runtime.sandbox.scratch_exec", "runtime.sandbox.armed", "runtime.sandbox.preload", "runtime.sandbox.pin", "runtime.sandbox.require", "runtime.sandbox.waive",
 }
 
 // The upgrade table has a row with a note for every default that differs, and what it says is the default.

@@ -43,6 +43,8 @@ func (s *Sandbox) schema(home string) section {
 	}, s.limits(), []key{
 		{"scratch_exec", boolean{p: &s.ScratchExec}},
 		{"armed", boolean{p: &s.Armed}},
+		{"preload", list[string]{&s.Preload, module()}},
+		{"pin", boolean{p: &s.Pin}},
 		{"python_tools", word[PythonTools]{p: &s.PythonTools, words: []PythonTools{ToolsContainer, ToolsLimits}}},
 		{"run_code", section{keys: []key{{"images", section{keys: []key{
 			{"python", text{&s.RunCode.Python, image()}},
@@ -93,6 +95,15 @@ func parseBinary(s string) (string, bool) {
 func command() form {
 	return form{"a program's name or path", func(s string) (string, error) {
 		return s, sandbox.ContainerProfile{Interpreters: []string{s}}.Validate()
+	}}
+}
+
+func module() form {
+	return form{"the name of a Python module", func(s string) (string, error) {
+		if !sandbox.IsModuleName(s) {
+			return "", fmt.Errorf("%s is no name of a module", quote(s))
+		}
+		return s, nil
 	}}
 }
 

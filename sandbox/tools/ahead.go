@@ -21,13 +21,13 @@ const (
 )
 
 // Ahead has sandboxes stand ready for the calls that are likely to come, with the interpreter started inside where a tool
-// has one: of each sort of call that was made or prepared, as many as [NewAhead] was told. Each is used by one call and
+// has one: of each sort of call that was made or prepared, as many as its [Keep] says. Each is used by one call and
 // replaced in the background; what is not used for a minute is given up until the next call of its sort. A call for which
 // nothing stands ready is made as it would be without. A nil Ahead keeps nothing.
 //
 // Backends that are no [sandbox.Armer], and calls on the host, are left alone.
 type Ahead struct {
-	count  int
+	keep   Keep
 	making context.Context // ends when Ahead is closed
 	stop   context.CancelFunc
 
@@ -59,12 +59,21 @@ type sort struct {
 	pause  time.Time
 }
 
-// NewAhead returns an Ahead that keeps count sandboxes ready for each sort of call, and nil when count is not positive.
-func NewAhead(count int) *Ahead {
-	if count <= 0 {
+// Keep says what an [Ahead] keeps ready.
+type Keep struct {
+	// Count is how many sandboxes for each sort of call. 0 or less is none at all.
+	Count int
+	// Preload and Pin are as in [sandbox.Arming], for each Python that waits.
+	Preload []string
+	Pin     bool
+}
+
+// NewAhead returns an Ahead that keeps what it is told, and nil when that is nothing.
+func NewAhead(k Keep) *Ahead {
+	if k.Count <= 0 {
 		return nil
 	}
-	a := &Ahead{count: count}
+	a := &Ahead{keep: k}
 	a.making, a.stop = context.WithCancel(context.Background())
 	return a
 }
@@ -103,8 +112,12 @@ func (t Tools) sortOf(p Place, like sandbox.Command, i sandbox.Interpreter, file
 	}
 	like = sandbox.Command{Argv: like.Argv, Dir: like.Dir, Env: like.Env, Stdin: like.Stdin}
 	p.Profile.Limits.Wall, p.Profile.Limits.OutputKB = 0, 0 // each call's own
+	arming := sandbox.Arming{Count: 1, Once: true, Like: like, Interpreter: i}
+	if i == sandbox.InterpreterPython {
+		arming.Preload, arming.Pin = t.Ahead.keep.Preload, t.Ahead.keep.Pin
+	}
 	return &sort{
-		backend: armer, profile: p.Profile, arming: sandbox.Arming{Count: 1, Once: true, Like: like, Interpreter: i},
+		backend: armer, profile: p.Profile, arming: arming,
 		file: file, output: output, temp: t.TempDir,
 	}
 }
@@ -188,7 +201,7 @@ func (a *Ahead) used(s *sort) {
 		a.sorts = append(a.sorts, s)
 	}
 	have.used = time.Now()
-	if have.making || have.wanted || len(have.stages) >= a.count || time.Now().Before(have.pause) {
+	if have.making || have.wanted || len(have.stages) >= a.keep.Count || time.Now().Before(have.pause) {
 		return
 	}
 	have.making = true
@@ -232,7 +245,7 @@ func (a *Ahead) fill(s *sort) error {
 	ctx, cancel := context.WithTimeout(a.making, aheadTimeout)
 	defer cancel()
 	if s.file == "" {
-		err := s.arm(ctx, s.profile, a.count, false)
+		err := s.arm(ctx, s.profile, a.keep.Count, false)
 		a.mu.Lock()
 		s.wanted = err == nil // the backend replaces what is used
 		isKept := a.closed || slices.Contains(a.sorts, s)
@@ -268,7 +281,7 @@ func (a *Ahead) sweepOnce(temp string) {
 
 // lacks reports whether a sort is to get more. The lock is held.
 func (a *Ahead) lacks(s *sort) bool {
-	return slices.Contains(a.sorts, s) && s.file != "" && len(s.stages) < a.count
+	return slices.Contains(a.sorts, s) && s.file != "" && len(s.stages) < a.keep.Count
 }
 
 // put adds what is ready to its sort, unless that was given up meanwhile.
@@ -302,7 +315,8 @@ func (s *sort) newStage(ctx context.Context) (*stage, error) {
 	return st, nil
 }
 
-// arm has sandboxes stand ready. An interpreter that cannot wait is left out from then on.
+// arm has sandboxes stand ready. An interpreter that cannot wait with what it was to preload waits without, and one that
+// cannot wait at all is left out from then on.
 func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, once bool) error {
 	arming := s.arming
 	arming.Count, arming.Once = count, once
@@ -313,7 +327,11 @@ func (s *sort) arm(ctx context.Context, p sandbox.ContainerProfile, count int, o
 	if arming.Interpreter == sandbox.InterpreterNone || ctx.Err() != nil || !errors.Is(err, sandbox.ErrInvalid) {
 		return err
 	}
-	s.plain = true
+	if len(s.arming.Preload) > 0 || s.arming.Pin {
+		s.arming.Preload, s.arming.Pin = nil, false
+	} else {
+		s.plain = true
+	}
 	return s.arm(ctx, p, count, once)
 }
 

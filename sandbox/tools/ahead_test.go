@@ -76,7 +76,7 @@ func (a *armer) armings() []sandbox.Arming {
 func ahead(t *testing.T, a *armer, n int) tools.Tools {
 	t.Helper()
 	ts := set(t, a)
-	ts.Ahead = tools.NewAhead(n)
+	ts.Ahead = tools.NewAhead(tools.Keep{Count: n})
 	t.Cleanup(func() {
 		require.NoError(t, ts.Ahead.Close())
 		assert.Zero(t, a.standing(), "nothing stands ready any more")
@@ -150,6 +150,39 @@ func TestAheadRefused(t *testing.T) {
 	require.Eventually(t, func() bool { return len(b.armings()) > 0 }, 20*time.Second, time.Millisecond)
 	time.Sleep(50 * time.Millisecond)
 	assert.Less(t, len(b.armings()), 5, "after a failure there is a pause")
+}
+
+// What a waiting Python has imported, and whether it is pinned, is asked for as it was told, for Python alone; a module that
+// is missing costs that and no more.
+func TestAheadPreloads(t *testing.T) {
+	keep := tools.Keep{Count: 1, Preload: []string{"json", "numpy"}, Pin: true}
+	made := func(language string, refuse func(sandbox.Arming) error) []sandbox.Arming {
+		a := newArmer(func(fake.Call) fake.Reply { return fake.Exit(0, "", "") })
+		a.refuse = refuse
+		ts := set(t, a)
+		ts.Ahead = tools.NewAhead(keep)
+		_, err := ts.RunCode(t.Context(), tools.CodeArgs{Language: language, Code: "0"})
+		require.NoError(t, err)
+		stands(t, a, 1)
+		require.NoError(t, ts.Ahead.Close())
+		return a.armings()
+	}
+	all := made("python", nil)
+	assert.Equal(t, keep.Preload, all[0].Preload)
+	assert.True(t, all[0].Pin)
+	all = made("node", nil)
+	assert.Empty(t, all[0].Preload)
+	assert.False(t, all[0].Pin)
+
+	all = made("python", func(arming sandbox.Arming) error {
+		if len(arming.Preload) > 0 {
+			return sandbox.Invalid("arm", "no module named numpy")
+		}
+		return nil
+	})
+	require.GreaterOrEqual(t, len(all), 2)
+	assert.Equal(t, sandbox.InterpreterPython, all[1].Interpreter)
+	assert.Empty(t, all[1].Preload)
 }
 
 // What stands ready is bounded, however many sorts of call there are: each of these programs is one.

@@ -21,7 +21,7 @@ type ahead struct {
 func newAhead(b *native.Backend, p program) *ahead {
 	return &ahead{
 		backend: b, output: p.output,
-		tools: tools.Tools{Chooser: here{b}, Ahead: tools.NewAhead(1)},
+		tools: tools.Tools{Chooser: here{b}, Ahead: tools.NewAhead(tools.Keep{Count: 1})},
 		args:  tools.CodeArgs{Language: p.code.language, Code: p.code.code},
 	}
 }

@@ -67,7 +67,7 @@ func (s Start) Check() error {
 		return sandbox.Invalid("arm", "%q is no interpreter that can be started ahead; use python or node", s.Interpreter)
 	}
 	for _, name := range s.Preload {
-		if !moduleName(name) {
+		if !sandbox.IsModuleName(name) {
 			return sandbox.Invalid("arm", "%q is no name of a module", name)
 		}
 	}
@@ -80,22 +80,6 @@ func (s Start) Check() error {
 		return sandbox.Invalid("arm", "an interpreter that is started ahead takes the absolute path of its program first, and no options; not %q", first)
 	}
 	return nil
-}
-
-// moduleName reports whether s can be the name of a module.
-func moduleName(s string) bool {
-	for _, part := range strings.Split(s, ".") {
-		for i := range len(part) {
-			c := part[i]
-			if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-				return false
-			}
-		}
-		if part == "" {
-			return false
-		}
-	}
-	return true
 }
 
 // Trial is the same start with a program that does nothing, by which it shows whether the interpreter runs the hook.
