@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -98,18 +99,17 @@ func (s *roots) find(want confine.Root) *root {
 // drop forgets a root. A call may be on its way with it, so the file goes when nobody refers to it any more. The lock is
 // held.
 func (s *roots) drop(old *root) {
-	for i, r := range s.list {
-		if r == old {
-			s.list = append(s.list[:i:i], s.list[i+1:]...)
-			return
-		}
-	}
+	s.list = slices.DeleteFunc(s.list, func(r *root) bool { return r == old })
 }
 
 // set gives a root its namespace, if it is still wanted.
 func (s *roots) set(r *root, mounts *os.File, seen []fileID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !slices.Contains(s.list, r) {
+		mounts.Close()
+		return
+	}
 	r.mounts, r.seen = mounts, seen
 }
 
