@@ -39,8 +39,9 @@ type call struct {
 	program      plan.Program
 	plan         *plan.Plan
 	request      wire.Request
-	// runner makes the call.
+	// runner makes the call. spare says that the call took the namespaces that this one has ready, and did not use them yet.
 	runner runner
+	spare  bool
 	// files go to who forks in this order; the first two are the plan, which calls share, and the program.
 	files []*os.File
 	// sealed is the program in memory, until it is sent.
@@ -368,6 +369,7 @@ func (k *call) sent() {
 
 // close ends what is left of the call and gives back what it holds.
 func (k *call) close() {
+	k.giveSpare(false)
 	k.end()
 	k.sent()
 	k.hook().close()

@@ -87,6 +87,7 @@ func (k *call) run(ctx context.Context) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
+	k.giveSpare(true)
 	k.sent()
 	go k.stdout.run()
 	go k.stderr.run()

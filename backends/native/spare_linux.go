@@ -10,6 +10,9 @@ const (
 	spareNone = iota
 	spareAsked
 	spareReady
+	// spareTaken says that a call is about to use them. Until its request is sent none may be asked for: the spawner would
+	// answer for those that it still has.
+	spareTaken
 	// spareFailed says that they cannot be had, so they are not asked for again. Calls make their own.
 	spareFailed
 )
@@ -18,16 +21,30 @@ const (
 // ahead itself leaves them to a call.
 func (k *call) takeSpare() {
 	l, ok := k.runner.(*lane)
-	if !ok || k.armed != nil || !l.spare.CompareAndSwap(spareReady, spareNone) {
+	if !ok || k.armed != nil || !l.spare.CompareAndSwap(spareReady, spareTaken) {
 		return
 	}
+	k.spare = true
 	k.request.Flags |= wire.FlagSpare
 	k.request.Namespaces &^= confine.SpareNamespaces
 	k.spec.Spare = true
 }
 
-// makeSpare has namespaces made for the next call. A spawner that has some, since the call they were for did not
-// come to it, keeps them.
+// giveSpare says what became of the namespaces that the call took: they are used, or the spawner still has them.
+func (k *call) giveSpare(used bool) {
+	l, ok := k.runner.(*lane)
+	if !ok || !k.spare {
+		return
+	}
+	k.spare = false
+	state := int32(spareReady)
+	if used {
+		state = spareNone
+	}
+	l.spare.Store(state)
+}
+
+// makeSpare has namespaces made for the next call.
 func (k *call) makeSpare() {
 	l, ok := k.runner.(*lane)
 	if !ok || !k.b.config.NamespacesAhead || !l.spare.CompareAndSwap(spareNone, spareAsked) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,4 +130,33 @@ func TestSpareNamespacesAreAskedFor(t *testing.T) {
 	b := testBackend(t)
 	b.must(t, "true")
 	assert.False(t, b.sparesAsked())
+}
+
+// What one call has taken is not there for another, whatever the others ask for in the meantime.
+func TestSpareNamespacesAmongManyCallers(t *testing.T) {
+	b := spareBackend(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 40 {
+				r, err := b.Run(t.Context(), sandbox.ContainerProfile{}, command("echo x"))
+				if assert.NoError(t, err) {
+					assert.Equal(t, "x\n", string(r.Stdout))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Namespaces that a call took and could not use are still there.
+func TestSpareNamespacesOfACallThatFails(t *testing.T) {
+	b := spareBackend(t)
+	for range 3 {
+		_, err := b.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{Argv: []string{"true", strings.Repeat("x", 1<<18)}})
+		require.Error(t, err, "an argument that no program can have")
+		_, err = b.Run(t.Context(), sandbox.ContainerProfile{}, sandbox.Command{Argv: []string{"/nonexistent"}})
+		require.Error(t, err)
+		b.mustSpare(t, "true")
+	}
 }
