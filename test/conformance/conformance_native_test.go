@@ -80,6 +80,19 @@ func TestNativeArmed(t *testing.T) {
 	assert.Greater(t, found, 50)
 }
 
+// TestNativeNamespacesAhead runs the suite on sandboxes some of whose namespaces were made after the call before.
+func TestNativeNamespacesAhead(t *testing.T) {
+	c := native.Config{Spawner: spawner(t), NamespacesAhead: true}
+	if os.Geteuid() != 0 && !complete(t, c) {
+		conformance.Skip(t, "needs root or a delegated cgroup; TestNativeAsOrdinaryUser covers what does not")
+	}
+	s := conformance.Suite{ForeignOwners: os.Geteuid() == 0, Open: func(t *testing.T) sandbox.Backend { return open(t, c) }}
+	if os.Getenv("TOOLCELL_TEST_LONG") != "1" {
+		s.Only = []string{"results", "identity", "process", "devices", "proc"}
+	}
+	conformance.Run(t, s)
+}
+
 // complete reports whether every guarantee holds here.
 func complete(t *testing.T, c native.Config) bool {
 	b := open(t, c)
@@ -98,6 +111,7 @@ func TestNativeAsOrdinaryUser(t *testing.T) {
 	conformance.AsUser(t, programs, func(t *testing.T, programs []string) {
 		t.Run("without waivers", func(t *testing.T) { refusedWithFix(t, programs[1]) })
 		c := waived(programs[1], cgroupBound)
+		c.NamespacesAhead = true // root's calls are made both ways
 		conformance.Run(t, conformance.Suite{
 			Open:  func(t *testing.T) sandbox.Backend { return open(t, c) },
 			Probe: programs[0], Waived: cgroupBound,
