@@ -106,7 +106,7 @@ func (h *harness) careless(t *testing.T) {
 func newHarness(t *testing.T, helper, spawner string) *harness {
 	h := &harness{helper: helper, spawner: spawner}
 	h.careless(t)
-	c := native.Config{Spawner: h.spawner, Protected: []string{h.protected}}
+	c := native.Config{Spawner: h.spawner, Protected: []string{h.protected}, NamespacesAhead: os.Geteuid() != 0}
 	if os.Geteuid() != 0 {
 		for _, g := range []sandbox.Guarantee{sandbox.LimitProcesses, sandbox.LimitMemory, sandbox.LimitCPU} {
 			c.Waivers = append(c.Waivers, sandbox.Waiver{Guarantee: g})
