@@ -60,7 +60,7 @@ bench: build ## print what a call costs beside its peers, with plots; BENCH_NPM=
 	@test/bench/peers.sh
 	$(GO) run ./test/bench -bin bin -json bin/bench.json -plots bin/plots -steps 100
 
-soak: build ## make ten thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
+soak: build ## make a hundred thousand calls, kill two hundred callers, run CPython's whole suite, and count what is left
 	TOOLCELL_TEST_LONG=1 TOOLCELL_TEST_SOAK=full $(GO) test -count 1 -p 1 -timeout 120m -v ./test/conformance ./test/soak ./test/cpython
 
 # A worker that is late at the end of its time is a failure to the go command, without an input that fails. Those that do are

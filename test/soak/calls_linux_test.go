@@ -2,6 +2,7 @@ package soak_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func TestSoakEveryKind(t *testing.T) {
 	}
 	warm(t, b, dir)
 	held, heap := c.settled(t, before), objects()
-	calls := pick[int64](100_000, 600)
+	calls := manyCalls(t)
 	var made atomic.Int64
 	var wg sync.WaitGroup
 	for range 16 {
@@ -58,10 +59,22 @@ func TestSoakEveryKind(t *testing.T) {
 	c.nothingMore(t, before, "after Close")
 }
 
-// oneOfEveryKind makes one call; each twentieth is one of Python's.
+// manyCalls is how many calls are made, TOOLCELL_TEST_CALLS if it is set.
+func manyCalls(t *testing.T) int64 {
+	t.Helper()
+	text := os.Getenv("TOOLCELL_TEST_CALLS")
+	if text == "" {
+		return pick[int64](100_000, 600)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err, "TOOLCELL_TEST_CALLS")
+	return n
+}
+
+// oneOfEveryKind makes one call; each hundredth is one of Python's.
 func oneOfEveryKind(t *testing.T, b sandbox.Backend, dir string, n int) error {
 	t.Helper()
-	if n%20 != 0 {
+	if n%100 != 0 {
 		return exercise(t.Context(), b, dir, n)
 	}
 	c := sandbox.Command{Argv: []string{"/usr/bin/python3", "-c", "import sys; print(sys.stdin.read() + '!')"}, Stdin: strings.NewReader("in")}
