@@ -201,6 +201,20 @@ func TestCarelessCallers(t *testing.T) {
 	}
 }
 
+// What is prepared for calls is entered by setns(2). Where a filter forbids it, calls are made without.
+func TestCallsWithoutSetns(t *testing.T) {
+	requireRoot(t)
+	for _, uid := range []int{0, user} {
+		s, _ := workspace(t, uid)
+		s.Argv, s.Before, s.Ahead = []string{"echo", "ran"}, 5, true
+		s.Early = []string{"no setns, EPERM"}
+		v := s.stage(t, 0)
+		require.Empty(t, v.Stage, "uid %d: %s: %s: %s", uid, v.Op, v.Cause, v.Fix)
+		assert.Equal(t, "ran\n", v.Stdout)
+		v.nothingLeft(t)
+	}
+}
+
 func careless(t *testing.T, uid int, look string) string { return carelessly(t, uid, look, nil, nil) }
 
 func carelessly(t *testing.T, uid int, look string, early, late []string) string {

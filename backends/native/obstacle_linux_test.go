@@ -24,6 +24,7 @@ func obstacles() map[string]func() error {
 		"no seccomp, EPERM":          func() error { return filter(seccompRules(unix.EPERM)...) },
 		"no new mount API, ENOSYS":   func() error { return filter(mountRules(unix.ENOSYS)...) },
 		"no new mount API, EPERM":    func() error { return filter(mountRules(unix.EPERM)...) },
+		"no setns, EPERM":            func() error { return filter(deny(unix.SYS_SETNS, unix.EPERM)) },
 		"masked proc":                maskProc,
 		"read-only cgroups":          readOnlyCgroups,
 		"no cgroups":                 noCgroups,

@@ -47,6 +47,9 @@ type scene struct {
 	// Profile and Argv are the call.
 	Profile sandbox.ContainerProfile
 	Argv    []string
+	// Before is how many calls come before it, with a moment after each. Ahead is NamespacesAhead of the configuration.
+	Before int
+	Ahead  bool
 
 	// SwapDir and SwapCalls make it a race with swapped sources instead of one call.
 	SwapDir   string
@@ -168,7 +171,7 @@ func (s *scene) play() verdict {
 		v.Swaps = swap(s.SwapDir, s.SwapCalls)
 		return v
 	}
-	config := native.Config{Spawner: s.Spawner, StateDir: s.StateDir}
+	config := native.Config{Spawner: s.Spawner, StateDir: s.StateDir, NamespacesAhead: s.Ahead}
 	for _, g := range s.Waived {
 		config.Waivers = append(config.Waivers, sandbox.Waiver{Guarantee: g, Reason: "a test"})
 	}
@@ -197,6 +200,13 @@ func (s *scene) play() verdict {
 
 func (s *scene) call(b sandbox.Backend, v *verdict) {
 	v.Report, _ = b.Ready(context.Background(), s.Profile)
+	for range s.Before {
+		if _, err := b.Run(context.Background(), s.Profile, sandbox.Command{Argv: s.Argv}); err != nil {
+			v.fail("before", err)
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	r, err := b.Run(context.Background(), s.Profile, sandbox.Command{Argv: s.Argv})
 	if err != nil {
 		v.fail("run", err)

@@ -307,10 +307,11 @@ func (s *Supervisor) readRecords(c *call) error {
 func (s *Supervisor) take(c *call, rec *forked.Record) error {
 	switch rec.Kind {
 	case forked.RecordArmed:
-		r, mounts := c.reply, -1
+		r := c.reply
 		r.Kind = wire.ReplyArmed
-		if c.prepares {
-			mounts, c.mounts = c.mounts, -1
+		mounts, err := s.takePrepared(c)
+		if err != nil {
+			return err
 		}
 		return s.tell(&r, mounts)
 	case forked.RecordStarted:

@@ -30,6 +30,25 @@ func (s *Supervisor) inside(root int, fork func() error) error {
 	return err
 }
 
+// takePrepared returns the mount namespace that a request was for; -1 for any other request, and where it cannot be had or
+// entered, as under a filter that forbids setns(2). It is tried before any call depends on it.
+func (s *Supervisor) takePrepared(c *call) (int, error) {
+	if !c.prepares || c.mounts < 0 {
+		return -1, nil
+	}
+	err := s.inside(c.mounts, func() error { return nil })
+	if errors.Is(err, ErrStranded) {
+		return -1, err
+	}
+	if err != nil {
+		c.closeMounts()
+		return -1, nil
+	}
+	mounts := c.mounts
+	c.mounts = -1
+	return mounts, nil
+}
+
 // leaveThreads gives this thread a root and working directory of its own, as setns(2) wants them for a mount namespace,
 // and notes where home is. The Go runtime's threads are not to have anything to do with it: this one is locked.
 func (s *Supervisor) leaveThreads() error {

@@ -89,7 +89,8 @@ func furnish() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// rest makes the namespaces that the thread rests in.
+// rest makes the namespaces that the thread rests in, and enters them once more: a filter may forbid setns(2), and nothing
+// depends on it yet.
 func (s *Supervisor) rest() error {
 	if s.spare.resting != nil {
 		return nil
@@ -100,13 +101,16 @@ func (s *Supervisor) rest() error {
 	var fds []int
 	for _, kind := range []string{"net", "ipc", "uts"} {
 		fd, err := unix.Open("/proc/thread-self/ns/"+kind, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			fds = append(fds, fd)
+			err = unix.Setns(fd, 0)
+		}
 		if err != nil {
 			for _, fd := range fds {
 				_ = unix.Close(fd)
 			}
 			return err
 		}
-		fds = append(fds, fd)
 	}
 	s.spare.resting = fds
 	return nil
