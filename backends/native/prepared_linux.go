@@ -1,9 +1,9 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -50,7 +51,7 @@ type fileID struct {
 // preparedRoot returns the mount namespace that the call can start from, or nil.
 func (k *call) preparedRoot() *os.File {
 	l, ok := k.runner.(*lane)
-	if !ok || !k.spec.Kernel.NewMountAPI {
+	if !ok || !k.spec.Kernel.NewMountAPI || k.profile.Inotify { // which would tell of other calls' accesses
 		return nil
 	}
 	want := confine.Root{Identity: k.spec.Identity, Image: k.image}
@@ -60,7 +61,7 @@ func (k *call) preparedRoot() *os.File {
 		}
 		want.AddTarget(s.mount.Target, s.file)
 	}
-	return l.roots.get(want, func(r *root) { go k.b.prepareRoot(l, r) })
+	return l.roots.get(want, func(r *root) { go k.b.prepareRoot(l, r, want) })
 }
 
 // get returns the namespace of the root of a kind. prepare is called when one is to be made.
@@ -138,24 +139,24 @@ func boundFiles(r confine.Root) ([]fileID, error) {
 	return seen, nil
 }
 
-// prepareRoot has a lane prepare a root. Without one calls go on making theirs.
-func (b *Backend) prepareRoot(l *lane, r *root) {
+// prepareRoot has a lane prepare a root of a kind. Without one calls go on making theirs.
+func (b *Backend) prepareRoot(l *lane, r *root, want confine.Root) {
 	ctx, leave, err := b.calls.Enter(context.Background())
 	if err != nil {
 		return // the backend is being closed
 	}
 	defer leave()
-	if err := b.makeRoot(ctx, l, r); err != nil && ctx.Err() == nil {
+	if err := b.makeRoot(ctx, l, r, want); err != nil && ctx.Err() == nil {
 		b.log.Warn("a root could not be prepared: calls make theirs themselves", "error", err)
 	}
 }
 
-func (b *Backend) makeRoot(ctx context.Context, l *lane, r *root) error {
-	seen, err := boundFiles(r.spec)
+func (b *Backend) makeRoot(ctx context.Context, l *lane, r *root, want confine.Root) error {
+	seen, err := boundFiles(want)
 	if err != nil {
 		return err
 	}
-	p, err := confine.CompileRoot(r.spec)
+	p, err := confine.CompileRoot(want)
 	if err != nil {
 		return err
 	}
@@ -172,22 +173,37 @@ func (b *Backend) makeRoot(ctx context.Context, l *lane, r *root) error {
 	if err != nil {
 		return err
 	}
-	if step, ok := p.Step(int(m.reply.Step)); ok && m.reply.Faulted && !m.reply.BySpawner {
-		return stepFault(step, m.reply)
-	}
-	if m.reply.Faulted {
-		return spawnerFault(m.reply)
-	}
-	if m.file == nil {
-		return errors.New("the spawner has no mount namespace to give")
+	if m.reply.Kind != wire.ReplyArmed || m.file == nil { // only who says that it is done has a root
+		if m.file != nil {
+			m.file.Close()
+		}
+		return notPrepared(p, m.reply)
 	}
 	l.roots.set(r, m.file, seen)
 	return nil
 }
 
+// notPrepared explains a process that did not prepare its root.
+func notPrepared(p *plan.Plan, r wire.Reply) error {
+	step, ok := p.Step(int(r.Step))
+	switch {
+	case ok && r.Faulted && !r.BySpawner:
+		return stepFault(step, r)
+	case r.Faulted:
+		return spawnerFault(r)
+	case r.Kind == wire.ReplyArmed:
+		return errors.New("the spawner has no mount namespace to give")
+	default:
+		return fmt.Errorf("what prepares it ended before it was done (wait status %#x)", r.InitStatus)
+	}
+}
+
 // prepareRoot has a lane carry out the plan of a root, and returns its answer: a ReplyArmed with the namespace, or how
-// it ended. The process that made the root is gone by then.
+// it ended. The process that made the root is killed then. One that does not answer is left to itself: other calls of the
+// lane are worth more.
 func (s *lanes) prepareRoot(ctx context.Context, l *lane, steps *os.File) (message, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.grace())
+	defer cancel()
 	req := wire.Request{
 		Kind: wire.RequestRun, ID: s.newID(), Flags: wire.FlagArmed | wire.FlagPrepare, Namespaces: confine.RootNamespaces,
 	}
@@ -195,18 +211,47 @@ func (s *lanes) prepareRoot(ctx context.Context, l *lane, steps *os.File) (messa
 	if err != nil {
 		return message{}, err
 	}
-	first, err := s.answer(ctx, l, req.ID, ch)
-	if err != nil || first.err != nil {
-		l.kill(req.ID)
-		return message{}, cmp.Or(err, first.err)
-	}
-	if first.reply.Kind == wire.ReplyDone {
-		return first, nil
+	defer l.kill(req.ID)
+	first, err := receive(ctx, ch)
+	if err != nil || first.reply.Kind == wire.ReplyDone {
+		l.drop(req.ID, ch)
+		return first, err
 	}
 	l.kill(req.ID)
-	last, err := s.answer(ctx, l, req.ID, ch)
-	if err = cmp.Or(err, last.err); err != nil && first.file != nil {
+	last, err := receive(ctx, ch)
+	if err != nil && first.file != nil {
 		first.file.Close()
 	}
+	if last.file != nil {
+		last.file.Close()
+	}
+	if err != nil {
+		l.drop(req.ID, ch)
+	}
 	return first, err
+}
+
+// receive takes the next answer to a request.
+func receive(ctx context.Context, ch <-chan message) (message, error) {
+	select {
+	case m := <-ch:
+		return m, m.err
+	case <-ctx.Done():
+		return message{}, fmt.Errorf("no answer: %w", ctx.Err())
+	}
+}
+
+// drop gives up a request, with what has come for it already. What comes later finds nobody.
+func (l *lane) drop(id uint64, ch <-chan message) {
+	l.mu.Lock()
+	delete(l.pending, id)
+	delete(l.waiting, id)
+	l.mu.Unlock()
+	select {
+	case m := <-ch:
+		if m.file != nil {
+			m.file.Close()
+		}
+	default:
+	}
 }

@@ -204,7 +204,7 @@ func TestOrder(t *testing.T) {
 }
 
 // Every step that keeps a guarantee ends the call when it fails; the few that may fail serve none that is lost with them.
-// "the caller lives" has no other way to succeed than its errno.
+// "the caller lives" and "it is a prepared one" have no other way to succeed than their errno.
 func TestToleratedSteps(t *testing.T) {
 	var got []string
 	for _, vary := range variants() {
@@ -220,7 +220,7 @@ func TestToleratedSteps(t *testing.T) {
 	}
 	for _, name := range got {
 		assert.Contains(t, []string{
-			"out-of-memory killer's choice", "default nice", "default scheduler", "default I/O priority", "empty session keyring", "the caller lives",
+			"out-of-memory killer's choice", "default nice", "default scheduler", "default I/O priority", "empty session keyring", "the caller lives", "it is a prepared one: nothing can be made in it",
 		}, name)
 	}
 	assert.NotEmpty(t, got)

@@ -196,13 +196,6 @@ func (c *call) identify(req *wire.Request) error {
 		if req.Flags&wire.FlagHoldMounts != 0 {
 			c.holdMounts(proc)
 		}
-	} else if c.prepares {
-		proc, err := openProc(c.pid)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(proc)
-		c.holdMounts(proc)
 	}
 	err := unix.Sendto(c.channel, []byte{1}, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, nil)
 	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {

@@ -30,23 +30,31 @@ func (s *Supervisor) inside(root int, fork func() error) error {
 	return err
 }
 
-// takePrepared returns the mount namespace that a request was for; -1 for any other request, and where it cannot be had or
-// entered, as under a filter that forbids setns(2). It is tried before any call depends on it.
+// takePrepared returns the mount namespace of a process that says that its root is done; -1 for any other call, and where
+// it cannot be had or entered, as under a filter that forbids setns(2), which is tried before any call depends on it. No
+// other moment will do: before, the host's tree is still in it.
 func (s *Supervisor) takePrepared(c *call) (int, error) {
-	if !c.prepares || c.mounts < 0 {
+	if !c.prepares {
 		return -1, nil
 	}
-	err := s.inside(c.mounts, func() error { return nil })
+	proc, err := openProc(c.pid)
+	if err != nil {
+		return -1, nil
+	}
+	defer unix.Close(proc)
+	mounts, err := unix.Openat(proc, "ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, nil
+	}
+	err = s.inside(mounts, func() error { return nil })
+	if err == nil {
+		return mounts, nil
+	}
+	_ = unix.Close(mounts)
 	if errors.Is(err, ErrStranded) {
 		return -1, err
 	}
-	if err != nil {
-		c.closeMounts()
-		return -1, nil
-	}
-	mounts := c.mounts
-	c.mounts = -1
-	return mounts, nil
+	return -1, nil
 }
 
 // leaveThreads gives this thread a root and working directory of its own, as setns(2) wants them for a mount namespace,
