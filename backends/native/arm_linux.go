@@ -54,12 +54,14 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	return nil
 }
 
-// ArmedStats count what [Backend.Arm] is worth.
+// ArmedStats count what is worth that was made before its call.
 type ArmedStats struct {
 	// Ready is how many sandboxes stand ready now.
 	Ready int
 	// Served is how many calls found one, Missed how many for which some were ordered found none.
 	Served, Missed int
+	// Namespaces is how many calls were made in some that stood ready ([Config.NamespacesAhead]).
+	Namespaces int
 }
 
 // ArmedStats returns the counts since the backend was opened.
@@ -68,6 +70,7 @@ func (b *Backend) ArmedStats() ArmedStats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.stats
+	s.Namespaces = int(b.sparesUsed.Load())
 	for _, r := range a.racks {
 		s.Ready += len(r.ready)
 	}

@@ -20,7 +20,6 @@ import (
 // armed is a call whose sandbox is built, confined and waiting before there is a program for it.
 type armed struct {
 	kind kind
-	lane *lane
 	// replies is where the sandbox's end is told. It is nil until the request for it is made.
 	replies <-chan message
 	since   time.Time
@@ -129,11 +128,10 @@ func (b *Backend) arm(ctx context.Context, d kind) (*call, error) {
 
 // standReady has the sandbox built, and waits for that.
 func (k *call) standReady(ctx context.Context) error {
-	var ok bool
-	if k.armed.lane, ok = k.runner.(*lane); !ok {
+	if k.lane() == nil {
 		return k.setup("arm", errors.New("no spawner makes this process's calls"))
 	}
-	replies, err := k.armed.lane.start(k)
+	replies, err := k.lane().start(k)
 	if err != nil {
 		return err
 	}
@@ -159,7 +157,7 @@ func (k *call) awaitArmed(ctx context.Context) (message, error) {
 	defer stuck.Stop()
 	select {
 	case <-k.armed.hook.waits():
-		k.armed.lane.rest(k.id)
+		k.lane().rest(k.id)
 		return message{reply: wire.Reply{Kind: wire.ReplyArmed}}, nil
 	case m := <-k.armed.replies:
 		if m.err != nil {
@@ -204,7 +202,7 @@ func (k *call) alive() bool {
 		}
 		return false
 	default:
-		return k.armed.lane.alive()
+		return k.lane().alive()
 	}
 }
 
@@ -222,7 +220,7 @@ func (k *call) end() {
 	if k.armed == nil || k.armed.replies == nil {
 		return
 	}
-	k.armed.lane.kill(k.id)
+	k.lane().kill(k.id)
 	stuck := newSuspicion(0, k.b.lanes.grace())
 	defer stuck.Stop()
 	for {
@@ -236,7 +234,7 @@ func (k *call) end() {
 				stuck.answered()
 			}
 		case <-stuck.C:
-			stuck.late(k.armed.lane, k.id)
+			stuck.late(k.lane(), k.id)
 		}
 	}
 }

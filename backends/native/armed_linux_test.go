@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +28,21 @@ func armedBackend(t *testing.T, p sandbox.ContainerProfile, c sandbox.Command, n
 	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Like: c, Count: n}))
 	require.Equal(t, n, b.ArmedStats().Ready)
 	// A process that prepares a root is the spawner's child, too.
-	require.Eventually(t, func() bool { return len(b.waiting(t)) == n }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.idle() && len(b.waiting(t)) == n }, 20*time.Second, time.Millisecond)
 	return b
+}
+
+// idle reports whether no root is being prepared.
+func (b *Backend) idle() bool {
+	for _, l := range b.spawners() {
+		l.roots.mu.Lock()
+		busy := slices.ContainsFunc(l.roots.list, func(r *root) bool { return r.asked >= rootAfter && r.mounts == nil })
+		l.roots.mu.Unlock()
+		if busy {
+			return false
+		}
+	}
+	return true
 }
 
 // served makes a call that has to find a sandbox standing ready.
@@ -97,19 +111,21 @@ func TestArmedCall(t *testing.T) {
 	}
 }
 
-// What a program can find out about where it runs is the same in both, but for what is another in every sandbox, and for the
-// owner of a root, which is nobody when it was prepared.
+// What a program can find out about where it runs is the same in both, but for what is another in every sandbox. Both start
+// in a prepared root, which differs from one that a call makes itself (TestPreparedRootIsTheSameRoot).
 func TestArmedIsAsBuilt(t *testing.T) {
 	script := `exec 2>&1
 cat /proc/self/status | grep -v -e Pid: -e Tgid -e NSpid -e NStgid -e NSpgid -e NSsid -e ctxt -e Vm -e Rss -e TracerPid -e Speculation
-cat /proc/self/limits; sed -e 's/^[0-9]* [0-9]* [0-9:]* //' -e 's/ - \([a-z]*\) .*/ \1/' /proc/self/mountinfo | sort -u
-ls -l /proc/self/fd | sed -e 's/.* //' -e 's/\[.*//'; cat /proc/self/cgroup | sed 's/:[^:]*$//'; env; umask; pwd; id; tty; ls -la / /tmp /dev /dev/shm | tr -s ' ' | sed -e 's/ [A-Z][a-z][a-z] .*[0-9] / /' -e '/ proc$/d' -e 's/ tool tool / nobody nogroup /'
+cat /proc/self/limits /proc/self/mountinfo | sed -e 's/^[0-9]* [0-9]* [0-9:]* //' -e 's/ - \([a-z]*\) .*/ \1/'
+ls -l /proc/self/fd | sed -e 's/.* //' -e 's/\[.*//'; cat /proc/self/cgroup | sed 's/:[^:]*$//'; env; umask; pwd; id; tty; ls -la / /tmp /dev /dev/shm | sed -e 's/ [A-Z][a-z][a-z] .*[0-9] / /' -e '/ proc$/d'
 cat /proc/sys/user/max_user_namespaces /proc/self/oom_score_adj /proc/self/personality; nice; hostname; ls /proc/1/fd`
 	for name, c := range map[string]sandbox.Command{
 		"plain":         command(script),
 		"with an input": {Argv: []string{"sh", "-c", script}, Stdin: strings.NewReader("")},
 	} {
-		b := armedBackend(t, sandbox.ContainerProfile{}, c, 1)
+		b := testBackend(t)
+		waitForRoot(t, b, sandbox.ContainerProfile{})
+		require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Like: c, Count: 1}))
 		ready := b.served(t, sandbox.ContainerProfile{}, c)
 		built, err := b.call(t.Context(), sandbox.ContainerProfile{}, c, nil)
 		require.NoError(t, err)

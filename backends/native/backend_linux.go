@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/soulacy/toolcell/backends/internal/inflight"
 	"github.com/soulacy/toolcell/backends/native/internal/cgroup"
@@ -40,6 +41,8 @@ type Backend struct {
 	places  placesCache
 	armory  *armory
 	trials  trials
+	// sparesUsed counts the calls in namespaces that were made ahead.
+	sparesUsed atomic.Int64
 	calls   inflight.Calls
 }
 

@@ -65,7 +65,7 @@ func (b *Backend) prepare(ctx context.Context, k *call, ahead *armory) (*call, e
 	if ready := ahead.take(k); ready != nil {
 		return ready, ready.do(ready.release)
 	}
-	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, func() error { return k.takeRunner(ctx) }, k.compile, k.sealProgram)
+	return k, k.do(func() error { return k.takeIdentity(ctx) }, k.takeGroup, k.openPipes, func() error { return k.takeReadyRunner(ctx) }, k.compile, k.sealProgram)
 }
 
 // do takes steps one after the other. After a failure the call holds nothing.
@@ -196,8 +196,20 @@ func (k *call) takeIdentity(ctx context.Context) error {
 	return nil
 }
 
-// takeRunner decides who makes the call, since a root that is prepared is one runner's.
+// takeReadyRunner decides who makes the call before it is compiled, since a root that is prepared is one runner's. While
+// the first is still being started there is none, and the rest of the call's preparation need not wait for it.
+func (k *call) takeReadyRunner(ctx context.Context) error {
+	if !k.b.started() {
+		return nil
+	}
+	return k.takeRunner(ctx)
+}
+
+// takeRunner decides who makes the call, unless that is decided.
 func (k *call) takeRunner(ctx context.Context) error {
+	if k.runner != nil {
+		return nil
+	}
 	if err := k.b.awaitSpawner(); err != nil {
 		return err
 	}
@@ -209,6 +221,12 @@ func (k *call) takeRunner(ctx context.Context) error {
 		return otherMemfds()
 	}
 	return nil
+}
+
+// lane is the spawner that makes the call; nil while there is none, and when this process makes it itself.
+func (k *call) lane() *lane {
+	l, _ := k.runner.(*lane)
+	return l
 }
 
 func (k *call) takeGroup() error {
@@ -301,8 +319,8 @@ func (k *call) specify() error {
 		user.UID, user.GID = insideID, insideID
 	}
 	s := &k.spec
-	s.Identity = rootfs.Identity{UID: user.UID, GID: user.GID, Hostname: hostname}
-	s.DropGroups, s.Image, s.Hostname = k.b.ids != nil, k.image, hostname
+	s.Identity = rootfs.Identity{UID: user.UID, GID: user.GID, Hostname: wire.Hostname}
+	s.DropGroups, s.Image, s.Hostname = k.b.ids != nil, k.image, wire.Hostname
 	s.Scratch = confine.Scratch{TmpBytes: int64(k.profile.TmpfsMB) << 20, ShmBytes: int64(k.profile.ShmMB) << 20, Exec: k.profile.ScratchExec}
 	s.Limits = confine.Limits{OpenFiles: uint64(k.profile.Limits.OpenFiles), FileBytes: uint64(k.profile.Limits.FileSizeMB) << 20}
 	if s.Limits.Hard, err = k.b.hard.get(); err != nil {
@@ -336,18 +354,20 @@ func (k *call) specify() error {
 	return nil
 }
 
-const hostname = wire.Hostname
-
 // mayHoldMounts reports whether the sandbox's mounts may outlast the call for the moment that letting go of them takes. A
 // caller may want to take a source's file system away next, as it does with an image on a loop device; one that this
 // machine's own programs lie on stays.
 func (k *call) mayHoldMounts() bool {
-	for _, s := range k.sources {
-		if !slices.ContainsFunc(k.image.Binds, func(b rootfs.Bind) bool { return b.Exec && s.isOn(b.Source) }) {
-			return false
+	if len(k.sources) == 0 {
+		return true
+	}
+	var programs []device
+	for _, b := range k.image.Binds {
+		if d, ok := deviceOf(b.Source); ok && b.Exec {
+			programs = append(programs, d)
 		}
 	}
-	return true
+	return !slices.ContainsFunc(k.sources, func(s *source) bool { return !slices.Contains(programs, s.device()) })
 }
 
 // sent closes what the sandbox now has itself.

@@ -65,7 +65,7 @@ func (l *lane) request(r *wire.Request, files []*os.File) (<-chan message, error
 		return nil, err
 	}
 	if err := l.write(r, files); err != nil {
-		l.forget(r.ID)
+		l.forget(r.ID, ch)
 		return nil, err
 	}
 	return ch, nil
@@ -115,10 +115,22 @@ func (l *lane) ask(id uint64) {
 	go func() { _ = l.write(&wire.Request{Kind: wire.RequestAlive, ID: id}, nil) }()
 }
 
-func (l *lane) forget(id uint64) {
+// forget gives up a request, with what has come for it already. What comes later finds nobody.
+func (l *lane) forget(id uint64, ch <-chan message) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	delete(l.pending, id)
+	delete(l.waiting, id)
+	l.mu.Unlock()
+	for {
+		select {
+		case m := <-ch:
+			if m.file != nil {
+				m.file.Close()
+			}
+		default:
+			return
+		}
+	}
 }
 
 // rest notes that a call waits for its program.

@@ -244,7 +244,7 @@ func (s *lanes) answer(ctx context.Context, l *lane, id uint64, ch <-chan messag
 		case m := <-ch:
 			return m, nil
 		case <-ctx.Done():
-			l.forget(id)
+			l.forget(id, ch)
 			return message{}, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "run", Cause: fmt.Errorf("the context ended before the start: %w", ctx.Err())}
 		case <-stuck.C:
 			if late {

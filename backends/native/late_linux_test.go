@@ -85,7 +85,7 @@ func TestSignOfLife(t *testing.T) {
 	require.NoError(t, l.expect(1<<40, ch))
 	l.ask(1 << 40)
 	assert.Equal(t, uint32(wire.ReplyAlive), (<-ch).reply.Kind)
-	l.forget(1 << 40)
+	l.forget(1<<40, ch)
 	cancel()
 	s := <-ends
 	require.NoError(t, s.err)

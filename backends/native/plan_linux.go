@@ -23,7 +23,7 @@ type shape struct {
 // goes when nobody refers to it any more.
 type shapeCache struct {
 	mu   sync.Mutex
-	list []*shape // the one used last comes first
+	list recent[*shape]
 }
 
 const maxShapes = 16
@@ -31,19 +31,16 @@ const maxShapes = 16
 func (c *shapeCache) get(spec confine.Spec) (*shape, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, s := range c.list {
-		if reflect.DeepEqual(s.spec, spec) {
-			copy(c.list[1:], c.list[:i])
-			c.list[0] = s
-			s.spec = spec // equal, and what it points to is quicker to compare with the next one
-			return s, nil
-		}
+	s, ok := c.list.find(func(s *shape) bool { return reflect.DeepEqual(s.spec, spec) })
+	if ok {
+		s.spec = spec // equal, and what it points to is quicker to compare with the next one
+		return s, nil
 	}
 	s, err := newShape(spec)
 	if err != nil {
 		return nil, err
 	}
-	c.list = append([]*shape{s}, c.list[:min(len(c.list), maxShapes-1)]...)
+	c.list.add(s, maxShapes)
 	return s, nil
 }
 
@@ -62,18 +59,23 @@ func newShape(spec confine.Spec) (*shape, error) {
 	if err != nil {
 		return nil, err
 	}
+	f, err := sealPlan(p)
+	if err != nil {
+		return nil, err
+	}
+	return &shape{spec: spec, plan: p, file: f}, nil
+}
+
+// sealPlan puts a plan where init finds it. What init takes as it is, is looked at once before.
+func sealPlan(p *plan.Plan) (*os.File, error) {
 	data, err := p.Encode()
 	if err != nil {
 		return nil, err
 	}
 	if _, err := plan.Decode(data); err != nil {
-		return nil, err // what init takes as it is, is looked at once before
-	}
-	f, err := sealed(data)
-	if err != nil {
 		return nil, err
 	}
-	return &shape{spec: spec, plan: p, file: f}, nil
+	return sealed(data)
 }
 
 // sealed puts an encoded plan into a memfd that nobody can change any more.

@@ -21,7 +21,7 @@ import (
 // host's mounts. Calls that find none make their root themselves; the sandbox is the same.
 type roots struct {
 	mu   sync.Mutex
-	list []*root // the one used last comes first
+	list recent[*root]
 }
 
 // root is one of them.
@@ -50,8 +50,8 @@ type fileID struct {
 
 // preparedRoot returns the mount namespace that the call can start from, or nil.
 func (k *call) preparedRoot() *os.File {
-	l, ok := k.runner.(*lane)
-	if !ok || !k.spec.Kernel.NewMountAPI || k.profile.Inotify { // which would tell of other calls' accesses
+	l := k.lane()
+	if l == nil || !k.spec.Kernel.NewMountAPI || k.profile.Inotify { // which would tell of other calls' accesses
 		return nil
 	}
 	want := confine.Root{Identity: k.spec.Identity, Image: k.image}
@@ -84,16 +84,12 @@ func (s *roots) get(want confine.Root, prepare func(*root)) *os.File {
 
 // find returns the root of a kind, a new one if need be. The lock is held.
 func (s *roots) find(want confine.Root) *root {
-	for i, r := range s.list {
-		if reflect.DeepEqual(r.spec, want) {
-			copy(s.list[1:], s.list[:i])
-			s.list[0] = r
-			r.spec = want // as in shapeCache
-			return r
-		}
+	r, ok := s.list.find(func(r *root) bool { return reflect.DeepEqual(r.spec, want) })
+	if !ok {
+		r = &root{}
+		s.list.add(r, maxRoots)
 	}
-	r := &root{spec: want}
-	s.list = append([]*root{r}, s.list[:min(len(s.list), maxRoots-1)]...)
+	r.spec = want // as in shapeCache
 	return r
 }
 
@@ -160,11 +156,7 @@ func (b *Backend) makeRoot(ctx context.Context, l *lane, r *root, want confine.R
 	if err != nil {
 		return err
 	}
-	data, err := p.Encode()
-	if err != nil {
-		return err
-	}
-	steps, err := sealed(data)
+	steps, err := sealPlan(p)
 	if err != nil {
 		return err
 	}
@@ -199,8 +191,8 @@ func notPrepared(p *plan.Plan, r wire.Reply) error {
 }
 
 // prepareRoot has a lane carry out the plan of a root, and returns its answer: a ReplyArmed with the namespace, or how
-// it ended. The process that made the root is killed then. One that does not answer is left to itself: other calls of the
-// lane are worth more.
+// it ended. The process that made the root is killed then, and its end is nobody's business; one that does not answer is
+// given up: other calls of the lane are worth more.
 func (s *lanes) prepareRoot(ctx context.Context, l *lane, steps *os.File) (message, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.grace())
 	defer cancel()
@@ -211,24 +203,9 @@ func (s *lanes) prepareRoot(ctx context.Context, l *lane, steps *os.File) (messa
 	if err != nil {
 		return message{}, err
 	}
+	defer l.forget(req.ID, ch)
 	defer l.kill(req.ID)
-	first, err := receive(ctx, ch)
-	if err != nil || first.reply.Kind == wire.ReplyDone {
-		l.drop(req.ID, ch)
-		return first, err
-	}
-	l.kill(req.ID)
-	last, err := receive(ctx, ch)
-	if err != nil && first.file != nil {
-		first.file.Close()
-	}
-	if last.file != nil {
-		last.file.Close()
-	}
-	if err != nil {
-		l.drop(req.ID, ch)
-	}
-	return first, err
+	return receive(ctx, ch)
 }
 
 // receive takes the next answer to a request.
@@ -238,20 +215,5 @@ func receive(ctx context.Context, ch <-chan message) (message, error) {
 		return m, m.err
 	case <-ctx.Done():
 		return message{}, fmt.Errorf("no answer: %w", ctx.Err())
-	}
-}
-
-// drop gives up a request, with what has come for it already. What comes later finds nobody.
-func (l *lane) drop(id uint64, ch <-chan message) {
-	l.mu.Lock()
-	delete(l.pending, id)
-	delete(l.waiting, id)
-	l.mu.Unlock()
-	select {
-	case m := <-ch:
-		if m.file != nil {
-			m.file.Close()
-		}
-	default:
 	}
 }

@@ -81,6 +81,9 @@ type ending struct {
 
 // run sends the request, moves the program's input and output, and waits until nothing of the sandbox is left.
 func (k *call) run(ctx context.Context) (ending, error) {
+	if err := k.takeRunner(ctx); err != nil {
+		return ending{}, err
+	}
 	k.b.amend(k.report, k.profile)
 	l := k.runner
 	messages, err := l.start(k)

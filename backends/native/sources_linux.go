@@ -38,10 +38,16 @@ func (b *Backend) protected() []string {
 	return append(slices.Clone(b.config.Protected), cmp.Or(b.config.StateDir, defaultStateDir))
 }
 
-// isOn reports whether the source is on the file system that a path of the host is on.
-func (s *source) isOn(path string) bool {
+// device is what a file system is known by.
+type device struct{ major, minor uint32 }
+
+func (s *source) device() device { return device{s.stat.Dev_major, s.stat.Dev_minor} }
+
+// deviceOf is the file system that a path of the host is on. It is false when there is nothing.
+func deviceOf(path string) (device, bool) {
 	var st unix.Stat_t
-	return unix.Stat(path, &st) == nil && unix.Major(st.Dev) == s.stat.Dev_major && unix.Minor(st.Dev) == s.stat.Dev_minor
+	err := unix.Stat(path, &st)
+	return device{unix.Major(st.Dev), unix.Minor(st.Dev)}, err == nil
 }
 
 func (s *source) close() {

@@ -1,7 +1,7 @@
 package native
 
 import (
-	"github.com/soulacy/toolcell/backends/native/internal/confine"
+	"github.com/soulacy/toolcell/backends/native/internal/supervise"
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
@@ -20,34 +20,35 @@ const (
 // takeSpare has the call made in the namespaces that its spawner made ahead, if there are some. A sandbox that is built
 // ahead itself leaves them to a call.
 func (k *call) takeSpare() {
-	l, ok := k.runner.(*lane)
-	if !ok || k.armed != nil || !l.spare.CompareAndSwap(spareReady, spareTaken) {
+	l := k.lane()
+	if l == nil || k.armed != nil || !l.spare.CompareAndSwap(spareReady, spareTaken) {
 		return
 	}
 	k.spare = true
 	k.request.Flags |= wire.FlagSpare
-	k.request.Namespaces &^= confine.SpareNamespaces
+	k.request.Namespaces &^= supervise.SpareNamespaces
 	k.spec.Spare = true
 }
 
 // giveSpare says what became of the namespaces that the call took: they are used, or the spawner still has them.
 func (k *call) giveSpare(used bool) {
-	l, ok := k.runner.(*lane)
-	if !ok || !k.spare {
+	l := k.lane()
+	if l == nil || !k.spare {
 		return
 	}
 	k.spare = false
 	state := int32(spareReady)
 	if used {
 		state = spareNone
+		k.b.sparesUsed.Add(1)
 	}
 	l.spare.Store(state)
 }
 
 // makeSpare has namespaces made for the next call.
 func (k *call) makeSpare() {
-	l, ok := k.runner.(*lane)
-	if !ok || !k.b.config.NamespacesAhead || !l.spare.CompareAndSwap(spareNone, spareAsked) {
+	l := k.lane()
+	if l == nil || !k.b.config.NamespacesAhead || !l.spare.CompareAndSwap(spareNone, spareAsked) {
 		return
 	}
 	if err := l.write(&wire.Request{Kind: wire.RequestSpare, ID: k.b.lanes.newID()}, nil); err != nil {

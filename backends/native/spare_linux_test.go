@@ -40,24 +40,36 @@ func (b *Backend) awaitSpare(t *testing.T) {
 func (b *Backend) mustSpare(t *testing.T, script string) string {
 	t.Helper()
 	b.awaitSpare(t)
+	before := b.ArmedStats().Namespaces
 	r := b.must(t, script)
+	require.Equal(t, before+1, b.ArmedStats().Namespaces)
 	require.Empty(t, string(r.Stderr))
 	return string(r.Stdout)
 }
 
 const namespaces = "readlink /proc/self/ns/net /proc/self/ns/ipc /proc/self/ns/uts"
 
-// No call sees the host's namespaces, nor those that its spawner is in afterwards.
+// namespacesOf are those of a process that can be made ahead.
+func namespacesOf(t *testing.T, pid int) []string {
+	t.Helper()
+	var out []string
+	for _, kind := range []string{"net", "ipc", "uts"} {
+		ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		require.NoError(t, err)
+		out = append(out, ns)
+	}
+	return out
+}
+
+// A call is in the namespaces that its spawner waited in for it, which are none of the host's.
 func TestSpareNamespacesAreTheCalls(t *testing.T) {
 	b := spareBackend(t)
+	spawner := b.spawners()[0].process.pid
+	made := namespacesOf(t, spawner)
 	seen := strings.Fields(b.mustSpare(t, namespaces))
-	require.Len(t, seen, 3)
-	for i, kind := range []string{"net", "ipc", "uts"} {
-		for _, pid := range []int{os.Getpid(), b.spawners()[0].process.pid} {
-			other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
-			require.NoError(t, err)
-			assert.NotEqual(t, other, seen[i])
-		}
+	assert.Equal(t, made, seen)
+	for i, host := range namespacesOf(t, os.Getpid()) {
+		assert.NotEqual(t, host, seen[i])
 	}
 }
 
@@ -83,21 +95,20 @@ except OSError as e: print(e.errno)
 // Nothing that one call leaves in its namespaces is there for the next.
 func TestSpareNamespacesKeepNothing(t *testing.T) {
 	b := spareBackend(t)
-	leave := `python3 -c '
-import ctypes, socket
-print(ctypes.CDLL(None).shmget(4711, 4096, 0o1666) >= 0)
-s = socket.socket(socket.AF_UNIX); s.bind("\0left"); s.listen()
-d = socket.create_server(("127.0.0.1", 4711))
-'`
-	find := `python3 -c '
-import ctypes, socket
-print(ctypes.CDLL(None).shmget(4711, 0, 0))
+	find := `import ctypes, socket
+print(ctypes.CDLL(None).shmget(4711, 0, 0) >= 0)
 for family, name in (socket.AF_UNIX, "\0left"), (socket.AF_INET, ("127.0.0.1", 4711)):
     print(socket.socket(family).connect_ex(name))
-'; cat /proc/sysvipc/shm | wc -l`
+print(len(open("/proc/sysvipc/shm").readlines()))
+`
+	leave := `import ctypes, socket
+ctypes.CDLL(None).shmget(4711, 4096, 0o1666)
+s = socket.socket(socket.AF_UNIX); s.bind("\0left"); s.listen()
+d = socket.create_server(("127.0.0.1", 4711))
+`
 	for range 3 {
-		require.Equal(t, "True\n", b.mustSpare(t, leave), "control")
-		assert.Equal(t, "-1\n111\n111\n1\n", b.mustSpare(t, find))
+		require.Equal(t, "True\n0\n0\n2\n", b.mustSpare(t, "python3 -c '"+leave+find+"'"), "control")
+		assert.Equal(t, "False\n111\n111\n1\n", b.mustSpare(t, "python3 -c '"+find+"'"))
 	}
 }
 
@@ -121,15 +132,14 @@ func TestSpareNamespacesInABurst(t *testing.T) {
 	assert.Len(t, slices.Compact(all), 3*cap(ch))
 }
 
-func (b *Backend) sparesAsked() bool {
-	return slices.ContainsFunc(b.spawners(), func(l *lane) bool { return l.spare.Load() != spareNone })
-}
-
 // Without being asked to, a backend makes none.
 func TestSpareNamespacesAreAskedFor(t *testing.T) {
 	b := testBackend(t)
 	b.must(t, "true")
-	assert.False(t, b.sparesAsked())
+	for _, l := range b.spawners() {
+		assert.EqualValues(t, spareNone, l.spare.Load())
+	}
+	assert.Zero(t, b.ArmedStats().Namespaces)
 }
 
 // What one call has taken is not there for another, whatever the others ask for in the meantime.

@@ -61,11 +61,7 @@ func (c *userNSCache) init() error {
 	if err != nil {
 		return err
 	}
-	data, err := p.Encode()
-	if err != nil {
-		return err
-	}
-	c.waiting, err = sealed(data)
+	c.waiting, err = sealPlan(p)
 	return err
 }
 

@@ -112,9 +112,14 @@ func again(call func() (time.Duration, error)) (d time.Duration, err error) {
 
 // served makes a call that has to find a sandbox standing ready: another one's time is none of an armed call.
 func served(b *native.Backend, call func() (time.Duration, error)) (time.Duration, error) {
-	before := b.ArmedStats().Served
+	return counted(func() int { return b.ArmedStats().Served }, call)
+}
+
+// counted makes a call that has to be counted among those which found something ready.
+func counted(found func() int, call func() (time.Duration, error)) (time.Duration, error) {
+	before := found()
 	d, err := call()
-	if err == nil && b.ArmedStats().Served != before+1 {
+	if err == nil && found() != before+1 {
 		err = errNotServed
 	}
 	return d, err

@@ -4,12 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
-
-// nameEmptyGo is a process that does nothing, in the language of this one.
-const nameEmptyGo = "an empty Go program"
 
 // emptyGo builds a Go program that does nothing, and starts it.
 func emptyGo(dir string) (subject, error) {
@@ -17,7 +13,7 @@ func emptyGo(dir string) (subject, error) {
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
 		return subject{}, fmt.Errorf("write an empty program: %w", err)
 	}
-	build := exec.Command("go", "build", "-o", program, source)
+	build := command([]string{"go", "build", "-o", program, source})
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return subject{}, fmt.Errorf("build an empty program: %w: %s", err, out)
@@ -37,9 +33,10 @@ func (m *measurement) processFloor(all []series) {
 	}
 }
 
-// barePSS is what a bare interpreter takes that waits for its input, beside an armed one that shares its file's pages.
+// barePSS is what a bare interpreter takes that waits for its input, with nobody beside it to share its file's pages with,
+// as an armed one has.
 func barePSS(p program) (mib float64, err error) {
-	cmd := exec.Command(p.argv[0], "-c", "import sys; print(1, flush=True); sys.stdin.read()")
+	cmd := command([]string{p.argv[0], "-c", "import sys; print(1, flush=True); sys.stdin.read()"})
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, err

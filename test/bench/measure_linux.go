@@ -209,13 +209,13 @@ func (m *measurement) sideBySide(p program, title string, ways []subject) ([]ser
 }
 
 // starts measures how long it takes to run true.
-func (m *measurement) starts(dir string) error {
+func (m *measurement) starts(dir string) (err error) {
 	ahead, err := openBackend(m.options.bin, m.options.waive, native.Config{NamespacesAhead: true})
 	if err != nil {
 		return err
 	}
-	defer ahead.Close()
-	ways := append(m.ways(truth(), dir), coldAhead(ahead, truth()))
+	defer func() { err = errors.Join(err, ahead.Close()) }()
+	ways := append(slices.Clip(m.ways(truth(), dir)), coldAhead(ahead, truth()))
 	empty, err := emptyGo(dir)
 	ways = m.optional(truth(), ways, empty, err)
 	all, blocks, err := m.sideBySide(truth(), "/bin/true", ways)

@@ -8,6 +8,8 @@ const (
 	nameArmed    = "toolcell, armed"
 	nameProcess  = "toolcell run (a process)"
 	nameNewUser  = "os/exec with CLONE_NEWUSER"
+	// nameEmptyGo is a process that does nothing, in the language of this one.
+	nameEmptyGo = "an empty Go program"
 )
 
 // The names of its ways to run a snippet.

@@ -50,9 +50,6 @@ func (s Spec) room() (steps, bytes int) {
 	return steps + 8*len(s.Mounts), bytes
 }
 
-// SpareNamespaces are those of them that can be made ahead (Spec.Spare).
-const SpareNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-
 // Waiting returns the plan of a process that does nothing until it is killed, for the namespaces it lives in.
 func Waiting() (*plan.Plan, error) {
 	var b plan.Builder

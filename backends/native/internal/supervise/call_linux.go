@@ -128,30 +128,31 @@ func monotonic() int64 {
 // takeOwn takes the descriptors that are for the supervisor, and returns the rest, which is for init. Those that are used
 // longer than the request it keeps as its own.
 func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
-	var own []*int
+	var kept []*int
 	if flags&wire.FlagCPUFile != 0 {
-		own = append(own, &c.cpuFile)
+		kept = append(kept, &c.cpuFile)
 	}
 	if flags&wire.FlagOOMEvent != 0 {
-		own = append(own, &c.oom)
+		kept = append(kept, &c.oom)
 	}
-	kept := len(own)
+	end := 2 + len(kept)
 	if flags&wire.FlagRoot != 0 {
-		own = append(own, &c.root)
+		end++
 	}
-	if len(fds) < 2+len(own) || len(fds)-len(own)+2 > plan.MaxFDs {
+	if len(fds) < end || 2+2+len(fds)-end > plan.MaxFDs { // init gets its channel and the supervisor's attention, too
 		return nil, unix.EINVAL
 	}
-	for i, to := range own {
-		if *to = fds[2+i]; i >= kept {
-			continue
-		}
+	for i, to := range kept {
 		fd, err := unix.FcntlInt(uintptr(fds[2+i]), unix.F_DUPFD_CLOEXEC, 0)
-		if *to = fd; err != nil {
+		if err != nil {
 			return nil, err
 		}
+		*to = fd
 	}
-	return append(fds[:2:2], fds[2+len(own):]...), nil
+	if flags&wire.FlagRoot != 0 {
+		c.root = fds[end-1]
+	}
+	return append(fds[:2:2], fds[end:]...), nil
 }
 
 // fork makes the namespaces and the init in them. Init waits on its channel for its identity.

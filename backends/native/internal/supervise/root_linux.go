@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrStranded is why a supervisor ends that did not come back from another mount namespace: what it does next would be
-// done in them.
+// ErrStranded is why a supervisor ends whose thread that forks did not come back from namespaces that are a call's: what
+// it does next would be done in them.
 var ErrStranded = errors.New("the thread that forks did not come back from a call's namespaces")
 
 // inside has fork called by a thread that is in the mount namespace root, unless that is -1, and goes back to where it

@@ -9,9 +9,9 @@ import (
 	"github.com/soulacy/toolcell/backends/native/internal/wire"
 )
 
-// The namespaces that can be made ahead of a call, for which nothing of the call needs to be known. The network's is the
-// dearest of all.
-const spareNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+// SpareNamespaces are the clone flags of the namespaces that can be made ahead of a call, for which nothing of the call
+// needs to be known. The network's is the dearest of all.
+const SpareNamespaces = unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
 // spare is a set of them. The thread that forks lives in it until a call takes it along, and so the call's init is born
 // there. They belong to the forking process's user namespace, in which the sandbox has no rights at all.
@@ -37,7 +37,7 @@ func (s *Supervisor) MakeSpare() error {
 	if err != nil {
 		return err
 	}
-	if err = unix.Unshare(spareNamespaces); err == nil {
+	if err = unix.Unshare(SpareNamespaces); err == nil {
 		if err = furnish(); err != nil {
 			err = errors.Join(err, s.leaveSpare())
 		}
@@ -95,7 +95,7 @@ func (s *Supervisor) rest() error {
 	if s.spare.resting != nil {
 		return nil
 	}
-	if err := unix.Unshare(spareNamespaces); err != nil {
+	if err := unix.Unshare(SpareNamespaces); err != nil {
 		return err
 	}
 	var fds []int
