@@ -90,7 +90,7 @@ func (g *Group) furnish(h *hierarchy, d dir, set bool) error {
 			return err
 		}
 	}
-	procs, err := d.open("cgroup.procs", unix.O_WRONLY)
+	procs, err := d.open(joinFile(h), unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,17 @@ func (g *Group) furnish(h *hierarchy, d dir, set bool) error {
 		g.oom, err = oomEvent(d)
 	}
 	return err
+}
+
+// joinFile is the file by which a process of a single thread joins a group. Writing to cgroup.procs takes a lock that every
+// fork and exit of the host takes, too, and after a moment without such writes that begins with an RCU grace period: 5 to
+// 20 ms on a machine with little to do. A thread that moves itself alone does without (cgroup_procs_write_start() in
+// kernel/cgroup/cgroup.c, commit 9a3284fad42f, Linux 5.5). On v2 a thread cannot leave its process's group alone.
+func joinFile(h *hierarchy) string {
+	if h.v2 {
+		return "cgroup.procs"
+	}
+	return "tasks"
 }
 
 func cpuFile(h *hierarchy) string {
@@ -136,8 +147,8 @@ func (g *Group) rewrite(l Limits) error {
 // Limits returns what the group was made with.
 func (g *Group) Limits() Limits { return g.limits }
 
-// Procs returns one descriptor of cgroup.procs, open for writing, for every hierarchy in use. Whoever writes "0" to all
-// of them is in the group. They are closed by Release.
+// Procs returns one descriptor, open for writing, for every hierarchy in use. A process of one thread that writes "0" to all
+// of them is in the group; of another, only the thread is. They are closed by Release.
 func (g *Group) Procs() []*os.File { return g.procs }
 
 // CPUUsage returns a descriptor that tells the group's CPU time; read it with pread at offset 0. On v1 it is

@@ -122,7 +122,7 @@ const HookFD = plan.PlanFD
 
 // FDs says where the plan finds the call's descriptors.
 type FDs struct {
-	// Cgroups are opened cgroup.procs files.
+	// Cgroups are the opened files by which init joins the call's cgroup: cgroup.procs of v2, tasks of v1.
 	Cgroups []int
 	// Stdin, Stdout and Stderr are the program's streams. A Stdin of 0 means an empty one. See Spec.Armed.
 	Stdin, Stdout, Stderr int
