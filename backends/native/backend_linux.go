@@ -43,7 +43,9 @@ type Backend struct {
 	trials  trials
 	// sparesUsed counts the calls in namespaces that were made ahead.
 	sparesUsed atomic.Int64
-	calls   inflight.Calls
+	// joined says that a call's init could not be born in its cgroup.
+	joined atomic.Bool
+	calls  inflight.Calls
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -161,6 +163,9 @@ func (b *Backend) awaitCgroups() error {
 func (b *Backend) openCgroups() {
 	defer close(b.cgroupsOpen)
 	c := cgroup.Config{Parent: b.config.CgroupParent, Once: b.config.Once, Logger: b.log}
+	if b.ids != nil {
+		c.Forker = b.ids.base
+	}
 	b.cgroups, b.cgroupErr = cgroup.Open(c)
 	b.cgroupsSettled = b.cgroups != nil && !b.cgroups.NeedsSpawner()
 }

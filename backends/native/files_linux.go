@@ -62,6 +62,10 @@ func (k *call) placeFiles() {
 		k.files = append(k.files, root)
 		k.spec.Prepared = true
 	}
+	if k.group != nil && k.group.Into() != nil {
+		k.request.Flags |= wire.FlagCgroup
+		k.files = append(k.files, k.group.Into())
+	}
 	next := plan.FirstFD
 	add := func(f *os.File) int {
 		k.files = append(k.files, f)

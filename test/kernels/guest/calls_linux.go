@@ -35,6 +35,7 @@ func calls() []call {
 		{"no network", noNetwork},
 		{"the caller killed", callerKilled},
 		{"50 in parallel", inParallel},
+		{"born in its cgroup", bornInCgroup},
 		{"nothing left", func() error { return errors.Join(err, nothingLeft(before)) }},
 	}
 }
@@ -111,6 +112,17 @@ func (r reply) is(status, stdout string) error {
 }
 
 func plain() error { return want("exited", "42\n", "host", "python3", "-c", "print(6 * 7)") }
+
+// bornInCgroup looks for what is logged when a call's first process has to join its cgroup, which takes it long after a pause.
+func bornInCgroup() error {
+	cmd := exec.Command(program("toolcell"), "run", "host", "true")
+	cmd.Env = append(os.Environ(), "TOOLCELL_LOG=info")
+	out, err := cmd.CombinedOutput()
+	if err == nil && strings.Contains(string(out), "born") {
+		err = errors.New(strings.TrimSpace(string(out)))
+	}
+	return err
+}
 
 // outOfMemory has a shell that would go on after its child's death.
 func outOfMemory() error {

@@ -144,6 +144,7 @@ func (m *Manager) enterSpawner(inst dir, pid int) error {
 	if err := m.mkdir(d); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
+	m.give(inst) // who forks needs the right on what the spawner's place and the calls' have in common
 	return d.writeInt("cgroup.procs", int64(pid))
 }
 

@@ -198,6 +198,17 @@ func (d dir) has(name string) (bool, error) {
 	return true, nil
 }
 
+// chown gives a file to a user.
+func (d dir) chown(name string, uid uint32) error {
+	err := d.control(func(at int) error {
+		return unix.Fchownat(at, path.Join(d.rel, name), int(uid), -1, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
+		return d.fail("chown", name, err)
+	}
+	return nil
+}
+
 func (d dir) mkdir() error {
 	err := d.control(func(at int) error { return unix.Mkdirat(at, d.rel, 0o755) })
 	if err != nil {

@@ -7,7 +7,17 @@
 // The caller's process owns the [Manager]. It opens every cgroup.procs file itself, because the kernel checks a write
 // there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit e57457641613). A
 // sandbox's first process attaches itself by writing "0" to those descriptors before it allocates anything, so there is
-// no moment in which it runs unlimited. The spawner holds no right on any cgroup.
+// no moment in which it runs unlimited. The spawner holds no right on any cgroup, but that to start processes in the calls'
+// on v2 ([Config.Forker]); no sandbox has its id.
+//
+// # Joining
+//
+// A write to cgroup.procs takes a lock that every fork and exit of the host takes, too. When nobody has written for a moment, it
+// begins with an RCU grace period: some 10 ms on a machine with little to do, more than the rest of a call. A thread that
+// moves itself alone does without the lock (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, commit 9a3284fad42f,
+// Linux 5.5), so on v1 a process joins by the file tasks, which it may with its one thread. On v2 threads of a group with
+// limits stay together; there a process is born in its group (clone3(2), CLONE_INTO_CGROUP, Linux 5.7, see [Group.Into]),
+// which takes the lock as any fork does. The kernel checks that with the rights of who forks.
 //
 // # Life of a directory
 //

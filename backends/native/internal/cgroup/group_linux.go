@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type Group struct {
 	limits Limits
 	spots  []spot
 	procs  []*os.File
+	into   *os.File // the directory on v2
 	cpu    *os.File
 	oom    *os.File
 	once   sync.Once
@@ -94,7 +96,14 @@ func (g *Group) furnish(h *hierarchy, d dir, set bool) error {
 	if err != nil {
 		return err
 	}
-	g.procs = append(g.procs, procs)
+	if !h.v2 {
+		g.procs = append(g.procs, procs)
+	} else {
+		g.procs = slices.Insert(g.procs, 0, procs)
+		if err := g.offer(d); err != nil {
+			return err
+		}
+	}
 	if h.has(CPUAcct) {
 		if g.cpu, err = d.open(cpuFile(h), unix.O_RDONLY); err != nil {
 			return err
@@ -112,10 +121,26 @@ func (g *Group) furnish(h *hierarchy, d dir, set bool) error {
 	return err
 }
 
-// joinFile is the file by which a process of a single thread joins a group. Writing to cgroup.procs takes a lock that every
-// fork and exit of the host takes, too, and after a moment without such writes that begins with an RCU grace period: 5 to
-// 20 ms on a machine with little to do. A thread that moves itself alone does without (cgroup_procs_write_start() in
-// kernel/cgroup/cgroup.c, commit 9a3284fad42f, Linux 5.5). On v2 a thread cannot leave its process's group alone.
+// offer opens the group's directory for who forks into it, and gives it the right to do so.
+func (g *Group) offer(d dir) (err error) {
+	g.m.give(d)
+	g.into, err = d.open(".", unix.O_PATH|unix.O_DIRECTORY)
+	return err
+}
+
+// give lets [Config.Forker] start processes in a directory. Where it may not be given, or the kernel cannot, a process that
+// is to be born there fails, and joins by Procs.
+func (m *Manager) give(d dir) {
+	if m.forker == 0 {
+		return
+	}
+	if err := d.chown("cgroup.procs", m.forker); err != nil {
+		m.log.Debug("no process can be born in a cgroup", "error", err)
+	}
+}
+
+// joinFile is the file by which a process of a single thread joins a group; see "Joining" in the package comment. On v2 a
+// thread cannot leave its process's group alone.
 func joinFile(h *hierarchy) string {
 	if h.v2 {
 		return "cgroup.procs"
@@ -150,6 +175,11 @@ func (g *Group) Limits() Limits { return g.limits }
 // Procs returns one descriptor, open for writing, for every hierarchy in use. A process of one thread that writes "0" to all
 // of them is in the group; of another, only the thread is. They are closed by Release.
 func (g *Group) Procs() []*os.File { return g.procs }
+
+// Into returns the group's directory on v2, in which a process can be born (clone3(2), CLONE_INTO_CGROUP, Linux 5.7); nil
+// without v2. The first descriptor of Procs is then that of v2, which such a process need not write to. It is closed by
+// Release.
+func (g *Group) Into() *os.File { return g.into }
 
 // CPUUsage returns a descriptor that tells the group's CPU time; read it with pread at offset 0. On v1 it is
 // cpuacct.usage, nanoseconds as a decimal number; on v2 cpu.stat, with a line "usage_usec N". nil when
@@ -205,8 +235,8 @@ func (g *Group) Kill() error {
 func (g *Group) Release() { g.once.Do(func() { g.m.leave(g) }) }
 
 func (g *Group) files() []*os.File {
-	files := g.procs
-	for _, f := range []*os.File{g.cpu, g.oom} {
+	files := slices.Clone(g.procs)
+	for _, f := range []*os.File{g.into, g.cpu, g.oom} {
 		if f != nil {
 			files = append(files, f)
 		}

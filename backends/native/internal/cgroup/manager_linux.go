@@ -24,6 +24,9 @@ type Config struct {
 	// group's own limits are the trial that Open would make (see [Manager.Expect]), and dead neighbours are removed while
 	// the group is in use. A second group only costs more.
 	Once bool
+	// Forker is the user whose processes start others in the groups ([Group.Into]), where that is not this process's own: it
+	// then gets the cgroup.procs files of the instance's directory and of the groups on v2. 0 is this process's own.
+	Forker uint32
 	// Logger receives what could not be removed. nil means silence.
 	Logger *slog.Logger
 	// Mounts says where to look instead of at the running process; for tests.
@@ -43,6 +46,7 @@ type Manager struct {
 	standIn func(string) error
 	scopes  scoper
 	ahead   int
+	forker  uint32
 	once    *first // nil unless Config.Once
 
 	life sync.RWMutex // held for reading by whatever makes directories, for writing by Close
@@ -100,7 +104,7 @@ func Open(c Config) (*Manager, error) {
 
 func newManager(c Config) *Manager {
 	m := &Manager{
-		source: c.Mounts, name: newName(), log: c.Logger, standIn: c.standIn, scopes: c.scopes, ahead: c.Ahead,
+		source: c.Mounts, name: newName(), log: c.Logger, standIn: c.standIn, scopes: c.scopes, ahead: c.Ahead, forker: c.Forker,
 		ready: map[kind][]*Group{}, latest: map[kind]Limits{},
 		fill: make(chan struct{}, 1), empty: make(chan struct{}, 1), done: make(chan struct{}),
 	}

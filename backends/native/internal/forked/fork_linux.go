@@ -16,6 +16,8 @@ type Request struct {
 	FDs [plan.MaxFDs]int32
 	// N is how many of them are used; at least four.
 	N int
+	// Cgroup, with CLONE_INTO_CGROUP among the flags, is the directory of the cgroup (v2) that the child is born in.
+	Cgroup int32
 	// Lifetime is after how many nanoseconds from the program's start the child ends by itself; 0 is never. With a
 	// lifetime it also ends, some time later, when the other end of its channel is closed.
 	Lifetime int64
@@ -29,14 +31,19 @@ type own struct {
 	usage syscall.Rusage
 }
 
-// cloneArgs is struct clone_args (linux/sched.h) in its first version, CLONE_ARGS_SIZE_VER0.
+// cloneArgs is struct clone_args (linux/sched.h) in its third version, CLONE_ARGS_SIZE_VER2.
 type cloneArgs struct {
-	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64
+	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
+
+// cloneArgsFirst is the size of its first version, CLONE_ARGS_SIZE_VER0, which is all that a child takes that is born in no
+// cgroup.
+const cloneArgsFirst = 64
 
 const (
 	clonePidfd        = 0x1000        // CLONE_PIDFD, Linux 5.2
 	cloneClearSighand = 0x100000000   // CLONE_CLEAR_SIGHAND, Linux 5.5
+	cloneIntoCgroup   = 0x200000000   // CLONE_INTO_CGROUP, Linux 5.7
 	sysClone3         = 435           // Linux 5.3, one number on every architecture
 	sigSetmask        = 2             // SIG_SETMASK
 	sigsetSize        = 8             // the kernel's sigset_t
@@ -81,6 +88,10 @@ func (f *Forker) Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
 		args             = cloneArgs{flags: r.Flags | clonePidfd | cloneClearSighand, exitSignal: uint64(syscall.SIGCHLD)}
 	)
 	args.pidfd = uint64(uintptr(unsafe.Pointer(&fd)))
+	size := uintptr(cloneArgsFirst)
+	if r.Flags&cloneIntoCgroup != 0 {
+		args.cgroup, size = uint64(r.Cgroup), unsafe.Sizeof(args)
+	}
 	*(*Request)(f.memory) = *r
 	// Blocked across the fork, since a handler of the Go runtime must never run in the child, nor on its stack.
 	// CLONE_CLEAR_SIGHAND takes the handlers away, so the mask of the child may be changed later.
@@ -89,7 +100,7 @@ func (f *Forker) Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
 	if errno != 0 {
 		return 0, -1, errno
 	}
-	child := cloneOnStack(&args, unsafe.Sizeof(args), unsafe.Add(f.memory, forkMemory-stackSlack), f.memory)
+	child := cloneOnStack(&args, size, unsafe.Add(f.memory, forkMemory-stackSlack), f.memory)
 	// Restoring a mask that was in force before cannot fail.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask, uintptr(unsafe.Pointer(&old)), 0, sigsetSize, 0, 0)
 	if int64(child) < 0 {

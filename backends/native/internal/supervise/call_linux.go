@@ -30,8 +30,9 @@ type call struct {
 	usage    cpuSampler
 	// armed says that the program comes later than its sandbox; prepares that there is none, only the mounts.
 	armed, prepares bool
-	// root, while the request is served, is the mount namespace to start from, or -1. It is not the call's own.
-	root int
+	// root, while the request is served, is the mount namespace to start from, cgroup the directory of the one to be born in,
+	// or -1. They are not the call's own.
+	root, cgroup int
 	// reply is what is known of the end so far; cause is the first reason to kill.
 	reply wire.Reply
 }
@@ -70,7 +71,7 @@ func (s *Supervisor) Start(req *wire.Request, fds []int) error {
 
 func newCall(req *wire.Request) *call {
 	return &call{
-		id: req.ID, pidfd: -1, channel: -1, cpuFile: -1, oom: -1, mounts: -1, root: -1,
+		id: req.ID, pidfd: -1, channel: -1, cpuFile: -1, oom: -1, mounts: -1, root: -1, cgroup: -1,
 		armed: req.Flags&wire.FlagArmed != 0, prepares: req.Flags&wire.FlagPrepare != 0,
 	}
 }
@@ -135,10 +136,15 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 	if flags&wire.FlagOOMEvent != 0 {
 		kept = append(kept, &c.oom)
 	}
-	end := 2 + len(kept)
+	var lent []*int
 	if flags&wire.FlagRoot != 0 {
-		end++
+		lent = append(lent, &c.root)
 	}
+	if flags&wire.FlagCgroup != 0 {
+		lent = append(lent, &c.cgroup)
+	}
+	first := 2 + len(kept)
+	end := first + len(lent)
 	if len(fds) < end || 2+2+len(fds)-end > plan.MaxFDs { // init gets its channel and the supervisor's attention, too
 		return nil, unix.EINVAL
 	}
@@ -149,8 +155,8 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 		}
 		*to = fd
 	}
-	if flags&wire.FlagRoot != 0 {
-		c.root = fds[end-1]
+	for i, to := range lent {
+		*to = fds[first+i]
 	}
 	return append(fds[:2:2], fds[end:]...), nil
 }
@@ -169,18 +175,53 @@ func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
 		fr.FDs[2+i] = int32(fd)
 	}
 	fr.N = 2 + len(fds)
-	err = s.inside(c.root, func() error {
-		var errno syscall.Errno
-		if c.pid, c.pidfd, errno = s.forker.Fork(&fr); errno != 0 {
-			return errno
-		}
-		return nil
-	})
+	err = s.inside(c.root, func() error { return s.bear(c, &fr) })
 	_ = unix.Close(pair[1]) // init has its own
 	if req.Flags&wire.FlagSpare != 0 {
 		err = cmp.Or(s.leaveSpare(), err) // forked or not, they are used
 	}
 	return err
+}
+
+// planFDs is the place of the plan's first descriptor among those of the child.
+const planFDs = 4
+
+// bear forks the call's init, in its cgroup if it can be born there. Then what the plan has it write to leads nowhere.
+func (s *Supervisor) bear(c *call, fr *forked.Request) error {
+	if c.cgroup < 0 {
+		return s.forkInit(c, fr)
+	}
+	if !s.unborn && s.openNull() {
+		born := *fr
+		born.Flags |= unix.CLONE_INTO_CGROUP
+		born.Cgroup, born.FDs[planFDs] = int32(c.cgroup), int32(s.null)
+		err := s.forkInit(c, &born)
+		if err == nil {
+			return nil
+		}
+		// The next calls need not try what this kernel does not have, or its rights forbid.
+		s.unborn = !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOMEM)
+	}
+	c.reply.Joined = true
+	return s.forkInit(c, fr)
+}
+
+func (s *Supervisor) forkInit(c *call, fr *forked.Request) error {
+	var errno syscall.Errno
+	if c.pid, c.pidfd, errno = s.forker.Fork(fr); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// openNull reports whether there is something to write to that leads nowhere.
+func (s *Supervisor) openNull() bool {
+	if s.null < 0 {
+		if fd, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err == nil {
+			s.null = fd
+		}
+	}
+	return s.null >= 0
 }
 
 // identify writes the init's identity maps and lets it go on.

@@ -28,9 +28,12 @@ type Supervisor struct {
 	// home is the mount namespace of the thread that forks; -1 until it leaves it for the first time.
 	home  int
 	spare spare
-	tell  Tell
-	calls []*call
-	byID  map[uint64]int
+	// null is /dev/null, -1 until it is needed. unborn says that no process can be born in a cgroup here.
+	null   int
+	unborn bool
+	tell   Tell
+	calls  []*call
+	byID   map[uint64]int
 	// free are the slots without a call. ended are those that became so while a batch of events is served, in which
 	// there may be another one for the call that had it.
 	free, ended []int
@@ -42,7 +45,7 @@ type Tell func(r *wire.Reply, mounts int) error
 
 // New returns a supervisor that tells by tell.
 func New(tell Tell) (*Supervisor, error) {
-	s := &Supervisor{epoll: -1, attention: -1, home: -1, tell: tell, byID: make(map[uint64]int)}
+	s := &Supervisor{epoll: -1, attention: -1, home: -1, null: -1, tell: tell, byID: make(map[uint64]int)}
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
@@ -66,7 +69,7 @@ func (s *Supervisor) open() (err error) {
 // Close gives the supervisor's own descriptors back, but not a [forked.Forker]'s memory. There must be no call, or its
 // end is not noticed any more.
 func (s *Supervisor) Close() {
-	for _, fd := range []*int{&s.epoll, &s.attention, &s.home} {
+	for _, fd := range []*int{&s.epoll, &s.attention, &s.home, &s.null} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
 			*fd = -1

@@ -31,7 +31,7 @@ const (
 )
 
 // version changes with every change of the messages or of the plan's encoding.
-const version = 5
+const version = 6
 
 // magic opens a Hello. A process that finds it waiting on SocketFD is a spawner; nothing else makes it one.
 var magic = [16]byte{'t', 'o', 'o', 'l', 'c', 'e', 'l', 'l', ' ', 's', 'p', 'a', 'w', 'n', 'e', 'r'}
@@ -94,6 +94,9 @@ const (
 	FlagPrepare
 	// FlagSpare: the call is made in the namespaces that a RequestSpare has made, which are not among the request's.
 	FlagSpare
+	// FlagCgroup: the next descriptor is the directory of a cgroup (v2) that the call's init is to be born in, if it can. The
+	// plan's first descriptor is what it writes "0" to otherwise.
+	FlagCgroup
 )
 
 // Request is a message of the caller.
@@ -152,10 +155,12 @@ type Reply struct {
 	MemfdNoexec bool
 	// Untaken, in a ReplyDone, says that an armed sandbox ended before it took its program, of which nothing ran.
 	Untaken bool
-	_       [2]byte
-	Step    uint32
-	Errno   uint32
-	Status  uint32
+	// Joined says that the call's init could not be born in its cgroup (FlagCgroup), and joined it.
+	Joined bool
+	_      [1]byte
+	Step   uint32
+	Errno  uint32
+	Status uint32
 	// InitStatus is the wait status of the sandbox's init.
 	InitStatus uint32
 	// Waited is how long the request lay before the spawner took it, in nanoseconds.
@@ -193,7 +198,7 @@ func Parse[M Message](m *M, data []byte) error {
 var replyBools = [...]uintptr{
 	unsafe.Offsetof(Reply{}.Started), unsafe.Offsetof(Reply{}.Exited), unsafe.Offsetof(Reply{}.Faulted),
 	unsafe.Offsetof(Reply{}.BySpawner), unsafe.Offsetof(Reply{}.MemfdNoexec),
-	unsafe.Offsetof(Reply{}.Untaken),
+	unsafe.Offsetof(Reply{}.Untaken), unsafe.Offsetof(Reply{}.Joined),
 }
 
 // The steps of the spawner's own start, as a ReplyFault numbers them.
