@@ -39,6 +39,7 @@ type Backend struct {
 	hard    hardLimits
 	images  imageCache
 	places  placesCache
+	reports reports
 	armory  *armory
 	trials  trials
 	// sparesUsed counts the calls in namespaces that were made ahead.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,47 @@ func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 	return out
 }
 
+// judged is everything that a report depends on and that can differ from call to call: the profile's part in it, and what the
+// host can do just now. Whoever writes a line gets this and no profile, so that reports of equal ones are equal.
+type judged struct {
+	limits                          sandbox.Limits
+	pids, tmpfsMB, shmMB            int
+	scratchExec, mounts, scratchMnt bool
+
+	landlock               int
+	noSeccomp, noLandlock  string // why, if so
+	noexecMemfds, noCores  bool
+	processes, memory, cpu problem
+	cpuTime                problem
+}
+
+// problem is why a limit cannot be set, and what would help. The zero value is that it can.
+type problem struct{ cause, fix string }
+
+// reports keeps those that were computed. Their text is more work than anything else that is done before most calls.
+type reports struct {
+	mu   sync.Mutex
+	list map[judged]sandbox.Report
+}
+
+// maxReports bounds them; profiles of single calls differ in their mounts, which a report does not depend on.
+const maxReports = 64
+
+// get returns a copy of the report of j.
+func (c *reports) get(j judged, compute func(judged) sandbox.Report) sandbox.Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.list[j]
+	if !ok {
+		r = compute(j)
+		if c.list == nil || len(c.list) >= maxReports {
+			c.list = make(map[judged]sandbox.Report)
+		}
+		c.list[j] = r
+	}
+	return slices.Clone(r)
+}
+
 // report says what a call with p would enforce. It is computed before anything runs, and every step of the plan that
 // keeps one of its lines ends the call when it fails.
 func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Kernel, error) {
@@ -37,9 +79,48 @@ func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Ke
 	if err != nil {
 		return nil, k, err
 	}
-	entries := append(b.always(p), b.limits(p)...)
-	entries = append(entries, b.kernelEntries(k)...)
-	entries = append(entries, b.scratchEntry(p), b.socketEntry(p, k), b.identityEntry())
+	if b.cgroups != nil {
+		b.cgroups.Expect(cgroupLimits(p))
+	}
+	return b.reports.get(b.judge(p, k), b.compute), k, nil
+}
+
+// judge collects what the report of a profile depends on.
+func (b *Backend) judge(p sandbox.ContainerProfile, k confine.Kernel) judged {
+	j := judged{
+		limits: p.Limits, pids: p.PIDs, tmpfsMB: p.TmpfsMB, shmMB: p.ShmMB,
+		scratchExec: p.ScratchExec, mounts: len(p.Mounts)+len(p.Binds) > 0, scratchMnt: k.Landlock >= socketVersion && onScratch(p),
+		landlock: k.Landlock, noexecMemfds: b.noexecMemfds(),
+		processes: b.problem(cgroup.PIDs), memory: b.problem(cgroup.Memory), cpu: b.problem(cgroup.CPU), cpuTime: b.problem(cgroup.CPUAcct),
+	}
+	if err := seccomp.Supported(); err != nil {
+		j.noSeccomp = err.Error()
+	}
+	// What the plan will do decides, so k does; asking again only finds out why there is none.
+	if k.Landlock == 0 {
+		j.noLandlock = "it was not there a moment ago"
+		if _, err := probe.Landlock(); err != nil {
+			j.noLandlock = err.Error()
+		}
+	}
+	hard, err := b.hard.get()
+	j.noCores = err == nil && hard[unix.RLIMIT_CORE] == 0
+	return j
+}
+
+// problem is what keeps a controller from limiting anything.
+func (b *Backend) problem(controller string) problem {
+	err := b.controller(controller)
+	if err == nil {
+		return problem{}
+	}
+	return problem{cause: err.Error(), fix: cgroupFix(err)}
+}
+
+func (b *Backend) compute(j judged) sandbox.Report {
+	entries := append(b.always(j), b.limits(j)...)
+	entries = append(entries, kernelEntries(j)...)
+	entries = append(entries, scratchEntry(j), socketEntry(j), b.identityEntry())
 	byName := make(map[sandbox.Guarantee]sandbox.Enforcement, len(entries))
 	for _, e := range entries {
 		byName[e.Guarantee] = e
@@ -48,7 +129,7 @@ func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Ke
 	for _, g := range sandbox.Guarantees() {
 		r = append(r, byName[g])
 	}
-	return r.WithWaivers(b.config.Waivers), k, nil
+	return r.WithWaivers(b.config.Waivers)
 }
 
 func enforced(g sandbox.Guarantee, format string, args ...any) sandbox.Enforcement {
@@ -76,7 +157,7 @@ func (b *Backend) lifeEntry() sandbox.Enforcement {
 }
 
 // always are the guarantees that need nothing but the namespaces, without which there is no backend.
-func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
+func (b *Backend) always(j judged) []sandbox.Enforcement {
 	return []sandbox.Enforcement{
 		enforced(sandbox.FSReadonlyRoot, "private tmpfs root, read-only binds, Landlock"),
 		enforced(sandbox.FSDeclaredWrites, "mount flags, Landlock"),
@@ -84,9 +165,9 @@ func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
 		enforced(sandbox.NetNone, "empty network namespace with a loopback"),
 		enforced(sandbox.ProcIsolated, "pid and cgroup namespaces, fresh masked /proc, no /sys"),
 		enforced(sandbox.IPCIsolated, "ipc and network namespaces, own session keyring, seccomp on keyctl, Landlock scopes"),
-		b.filesEntry(p),
-		enforced(sandbox.LimitWall, "%s's clock, %s", b.watcher(), p.Limits.Wall),
-		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", p.Limits.OutputKB),
+		filesEntry(j),
+		enforced(sandbox.LimitWall, "%s's clock, %s", b.watcher(), j.limits.Wall),
+		enforced(sandbox.LimitOutput, "capped readers, %d KiB a stream", j.limits.OutputKB),
 		enforced(sandbox.PrivNoNewPrivileges, "no_new_privs, every mount nosuid"),
 		enforced(sandbox.PrivNoCapabilities, "empty capability and bounding sets, securebits locked"),
 		enforced(sandbox.EnvFiltered, "an environment made from nothing"),
@@ -94,31 +175,28 @@ func (b *Backend) always(p sandbox.ContainerProfile) []sandbox.Enforcement {
 	}
 }
 
-func (b *Backend) filesEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
+func filesEntry(j judged) sandbox.Enforcement {
 	e := enforced(sandbox.LimitFiles, "RLIMIT_NOFILE = %d, RLIMIT_FSIZE = %d MiB, tmpfs size %d + %d MiB and nr_inodes",
-		p.Limits.OpenFiles, p.Limits.FileSizeMB, p.TmpfsMB, p.ShmMB)
-	if hard, err := b.hard.get(); err == nil && hard[unix.RLIMIT_CORE] == 0 {
+		j.limits.OpenFiles, j.limits.FileSizeMB, j.tmpfsMB, j.shmMB)
+	if j.noCores {
 		e.Reason = "the caller's hard limit on core files is 0: a crash still starts the host's core handler, if core_pattern names one"
 	}
 	return e
 }
 
 // limits are the guarantees that need a cgroup, each found by setting one.
-func (b *Backend) limits(p sandbox.ContainerProfile) []sandbox.Enforcement {
-	if b.cgroups != nil {
-		b.cgroups.Expect(cgroupLimits(p))
-	}
-	entry := func(g sandbox.Guarantee, controller string, value string) sandbox.Enforcement {
-		if err := b.controller(controller); err != nil {
-			return absent(g, err.Error(), cgroupFix(err))
+func (b *Backend) limits(j judged) []sandbox.Enforcement {
+	entry := func(g sandbox.Guarantee, controller string, why problem, value string) sandbox.Enforcement {
+		if why != (problem{}) {
+			return absent(g, why.cause, why.fix)
 		}
 		return enforced(g, "%s: %s", b.cgroups.Mechanism(controller), value)
 	}
 	return []sandbox.Enforcement{
-		entry(sandbox.LimitProcesses, cgroup.PIDs, fmt.Sprint(p.PIDs)),
-		entry(sandbox.LimitMemory, cgroup.Memory, fmt.Sprintf("%d MiB", p.Limits.MemoryMB)),
-		entry(sandbox.LimitCPU, cgroup.CPU, fmt.Sprintf("%g cores", p.Limits.CPUs)),
-		b.cpuTimeEntry(p),
+		entry(sandbox.LimitProcesses, cgroup.PIDs, j.processes, fmt.Sprint(j.pids)),
+		entry(sandbox.LimitMemory, cgroup.Memory, j.memory, fmt.Sprintf("%d MiB", j.limits.MemoryMB)),
+		entry(sandbox.LimitCPU, cgroup.CPU, j.cpu, fmt.Sprintf("%g cores", j.limits.CPUs)),
+		b.cpuTimeEntry(j),
 	}
 }
 
@@ -137,32 +215,27 @@ func cgroupFix(err error) string {
 	return ""
 }
 
-func (b *Backend) cpuTimeEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
-	if b.controller(cgroup.CPUAcct) == nil {
-		return enforced(sandbox.LimitCPUTime, "%s watched by %s, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), b.watcher(), p.Limits.CPUSeconds)
+func (b *Backend) cpuTimeEntry(j judged) sandbox.Enforcement {
+	if j.cpuTime == (problem{}) {
+		return enforced(sandbox.LimitCPUTime, "%s watched by %s, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), b.watcher(), j.limits.CPUSeconds)
 	}
-	e := enforced(sandbox.LimitCPUTime, "the process tree's times watched by %s and RLIMIT_CPU, %d s", b.watcher(), p.Limits.CPUSeconds)
+	e := enforced(sandbox.LimitCPUTime, "the process tree's times watched by %s and RLIMIT_CPU, %d s", b.watcher(), j.limits.CPUSeconds)
 	e.Reason = "without a cgroup, children that nobody waits for are counted only while they live; the deadline bounds them"
 	return e
 }
 
 // kernelEntries are the layers that an outer filter may hide.
-func (b *Backend) kernelEntries(k confine.Kernel) []sandbox.Enforcement {
+func kernelEntries(j judged) []sandbox.Enforcement {
 	out := []sandbox.Enforcement{enforced(sandbox.KernelSeccomp, "allow-list, last step before the program")}
-	if err := seccomp.Supported(); err != nil {
-		out[0] = absent(sandbox.KernelSeccomp, err.Error(), "the container or service this runs in filters seccomp(2) away: allow it there")
+	if j.noSeccomp != "" {
+		out[0] = absent(sandbox.KernelSeccomp, j.noSeccomp, "the container or service this runs in filters seccomp(2) away: allow it there")
 	}
-	// What the plan will do decides, so k does; asking again only finds out why there is none.
-	if k.Landlock == 0 {
-		reason := "it was not there a moment ago"
-		if _, err := probe.Landlock(); err != nil {
-			reason = err.Error()
-		}
-		return append(out, absent(sandbox.KernelLandlock, reason,
+	if j.landlock == 0 {
+		return append(out, absent(sandbox.KernelLandlock, j.noLandlock,
 			"enable Landlock (CONFIG_SECURITY_LANDLOCK and landlock in the lsm= list, Linux 5.13), or allow it in the filter of the container this runs in"))
 	}
-	e := enforced(sandbox.KernelLandlock, "version %d", k.Landlock)
-	e.Reason = landlockLacks(k.Landlock)
+	e := enforced(sandbox.KernelLandlock, "version %d", j.landlock)
+	e.Reason = landlockLacks(j.landlock)
 	return append(out, e)
 }
 
@@ -182,11 +255,11 @@ func landlockLacks(abi int) string {
 	}
 }
 
-func (b *Backend) scratchEntry(p sandbox.ContainerProfile) sandbox.Enforcement {
-	if p.ScratchExec {
+func scratchEntry(j judged) sandbox.Enforcement {
+	if j.scratchExec {
 		return absent(sandbox.FSNoexecScratch, "the profile allows programs on the scratch", "leave ScratchExec off")
 	}
-	if !b.noexecMemfds() {
+	if !j.noexecMemfds {
 		e := enforced(sandbox.FSNoexecScratch, "noexec mounts, Landlock")
 		e.Reason = "a memfd, which is memory and no file, can still be executed: only root can switch that off (vm.memfd_noexec, Linux 6.3)"
 		return e
@@ -207,7 +280,7 @@ func (b *Backend) noexecMemfds() bool {
 // amend sets the one line of a report that may have been computed before there was a spawner. It says by what the
 // guarantee is kept; that it is kept does not change.
 func (b *Backend) amend(r sandbox.Report, p sandbox.ContainerProfile) {
-	line := sandbox.Report{b.scratchEntry(p)}.WithWaivers(b.config.Waivers)[0]
+	line := sandbox.Report{scratchEntry(judged{scratchExec: p.ScratchExec, noexecMemfds: b.noexecMemfds()})}.WithWaivers(b.config.Waivers)[0]
 	if i := slices.IndexFunc(r, func(e sandbox.Enforcement) bool { return e.Guarantee == line.Guarantee }); i >= 0 {
 		r[i] = line
 	}
@@ -216,16 +289,16 @@ func (b *Backend) amend(r sandbox.Report, p sandbox.ContainerProfile) {
 // socketVersion is the Landlock version that can forbid connecting to a socket in the file system (RESOLVE_UNIX).
 const socketVersion = 9
 
-func (b *Backend) socketEntry(p sandbox.ContainerProfile, k confine.Kernel) sandbox.Enforcement {
+func socketEntry(j judged) sandbox.Enforcement {
 	switch {
-	case len(p.Mounts)+len(p.Binds) == 0:
+	case !j.mounts:
 		return enforced(sandbox.IPCNoHostSockets, "no declared mounts")
-	case k.Landlock >= socketVersion && onScratch(p):
+	case j.landlock >= socketVersion && j.scratchMnt:
 		return absent(sandbox.IPCNoHostSockets, "a mount's target is on the scratch, where Landlock has to allow the sandbox's own sockets", "mount it elsewhere, such as at /workspace")
-	case k.Landlock >= socketVersion:
-		return enforced(sandbox.IPCNoHostSockets, "Landlock version %d", k.Landlock)
+	case j.landlock >= socketVersion:
+		return enforced(sandbox.IPCNoHostSockets, "Landlock version %d", j.landlock)
 	default:
-		return absent(sandbox.IPCNoHostSockets, fmt.Sprintf("it needs Landlock version %d, the kernel has %d; a known control socket in a mount's tree is refused", socketVersion, k.Landlock),
+		return absent(sandbox.IPCNoHostSockets, fmt.Sprintf("it needs Landlock version %d, the kernel has %d; a known control socket in a mount's tree is refused", socketVersion, j.landlock),
 			"mount no directory in which a host's service listens")
 	}
 }

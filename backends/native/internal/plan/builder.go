@@ -90,19 +90,24 @@ func (b *Builder) Words(text string, words ...uint64) Mem {
 
 // Str is the address of a zero-terminated string, which has no zero of its own. Equal strings share their memory.
 func (b *Builder) Str(s string) Arg {
-	off, ok := b.strings[s]
-	if !ok {
-		if strings.IndexByte(s, 0) >= 0 {
-			b.fail("a zero byte in %q", s)
-		}
-		off = uint64(len(b.plan.memory))
-		b.plan.memory = append(append(b.plan.memory, s...), 0)
-		if b.strings == nil {
-			b.strings = make(map[string]uint64)
-		}
-		b.strings[s] = off
+	return Arg{Kind: KindAddress, Value: b.str(s), text: strconv.Quote(s)}
+}
+
+// str is the offset of a string.
+func (b *Builder) str(s string) uint64 {
+	if off, ok := b.strings[s]; ok {
+		return off
 	}
-	return Arg{Kind: KindAddress, Value: off, text: strconv.Quote(s)}
+	if strings.IndexByte(s, 0) >= 0 {
+		b.fail("a zero byte in %q", s)
+	}
+	off := uint64(len(b.plan.memory))
+	b.plan.memory = append(append(b.plan.memory, s...), 0)
+	if b.strings == nil {
+		b.strings = make(map[string]uint64)
+	}
+	b.strings[s] = off
+	return off
 }
 
 func (b *Builder) fail(format string, args ...any) {
@@ -187,21 +192,29 @@ func (b *Builder) Shape() (*Plan, error) { return b.finish(Program{}) }
 
 // Plan ends the building: it adds the program and returns the checked plan.
 func (b *Builder) Plan(prog Program) (*Plan, error) {
-	if len(prog.Paths) == 0 || len(prog.Argv) == 0 {
-		b.fail("no program")
-	}
 	b.plan.start = fmt.Sprintf("execve(%q, %d arguments, %d variables)", prog.Paths, len(prog.Argv), len(prog.Env))
-	return b.finish(prog)
+	return b.finishStart(prog)
 }
 
 // Encode returns the encoded plan without steps that holds a program.
 func Encode(prog Program) ([]byte, error) {
 	var b Builder
-	p, err := b.Plan(prog)
+	b.Grow(0, encodedSize)
+	p, err := b.finishStart(prog)
 	if err != nil {
 		return nil, err
 	}
 	return p.Encode()
+}
+
+// encodedSize is the memory that the arguments and the environment of most programs fit in.
+const encodedSize = 2 << 10
+
+func (b *Builder) finishStart(prog Program) (*Plan, error) {
+	if len(prog.Paths) == 0 || len(prog.Argv) == 0 {
+		b.fail("no program")
+	}
+	return b.finish(prog)
 }
 
 func (b *Builder) finish(prog Program) (*Plan, error) {
@@ -222,7 +235,7 @@ func (b *Builder) finish(prog Program) (*Plan, error) {
 func (b *Builder) vector(list []string) uint32 {
 	addrs := make([]uint64, len(list)+1)
 	for i, s := range list {
-		addrs[i] = b.Str(s).Value
+		addrs[i] = b.str(s)
 	}
 	m := b.Words("", addrs...)
 	for i := range list {
