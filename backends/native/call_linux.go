@@ -158,7 +158,7 @@ func (k *call) openMounts() error {
 	if len(k.sources) > plan.MaxFDs/2 {
 		return sandbox.Invalid("mounts", "%d mounts with the image's own parts, more than %d", len(k.sources), plan.MaxFDs/2)
 	}
-	return nil
+	return checkSubmounts(k.sources...)
 }
 
 // imageMounts turns the parts of an unpacked image into mounts, since its directory may be one that only the caller can

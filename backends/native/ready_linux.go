@@ -52,6 +52,9 @@ func (b *Backend) rehearseMount(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
+	if err := checkSubmounts(s); err != nil {
+		return err
+	}
 	offset, err := b.ids.take()
 	if err != nil {
 		return err

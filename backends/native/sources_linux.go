@@ -104,18 +104,31 @@ func (s *source) inspect(op string) error {
 	default:
 		return sandbox.Invalid(op, "neither a directory nor a regular file")
 	}
-	return s.checkSubmounts(op)
+	return nil
 }
 
-// checkSubmounts refuses what would be shown beyond the source itself.
-func (s *source) checkSubmounts(op string) error {
+// checkSubmounts refuses what would be shown beyond the sources themselves.
+func checkSubmounts(sources ...*source) error {
+	if !slices.ContainsFunc(sources, func(s *source) bool { return !s.file }) {
+		return nil
+	}
+	all, err := rootfs.ReadMounts()
+	if err != nil {
+		return &sandbox.Error{Kind: sandbox.KindSetup, Op: "mount", Cause: err}
+	}
+	for _, s := range sources {
+		if err := s.checkSubmounts(all.Below(s.path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *source) checkSubmounts(subs []rootfs.Mount) error {
 	if s.file {
 		return nil
 	}
-	subs, err := rootfs.Submounts(s.path)
-	if err != nil {
-		return &sandbox.Error{Kind: sandbox.KindSetup, Op: op, Cause: err}
-	}
+	op := "mount " + s.mount.Source
 	for _, sub := range subs {
 		if rootfs.Forbidden(sub.Type) {
 			return &sandbox.Error{

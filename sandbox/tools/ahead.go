@@ -35,7 +35,10 @@ type Ahead struct {
 	closed bool
 	sorts  []*sort
 	swept  []string // the directories for temporary files that have been looked through
-	work   sync.WaitGroup
+	// removing is how many calls' directories are being removed, failed what could not be.
+	removing int
+	failed   []error
+	work     sync.WaitGroup
 }
 
 // sort is what calls have in common that the same sandbox can make.
@@ -78,7 +81,8 @@ func NewAhead(k Keep) *Ahead {
 	return a
 }
 
-// Close gives up what stands ready and waits until it is gone. It is called before the backends are closed.
+// Close gives up what stands ready and waits until it is gone, and with it the directories of calls. It is called before the
+// backends are closed. Its error says what could not be removed.
 func (a *Ahead) Close() error {
 	if a == nil {
 		return nil
@@ -90,7 +94,7 @@ func (a *Ahead) Close() error {
 	a.sorts = nil
 	a.mu.Unlock()
 	a.work.Wait()
-	var errs []error
+	errs := a.failed // nobody adds to it any more
 	for _, s := range list {
 		errs = append(errs, s.close())
 	}
@@ -166,7 +170,34 @@ func (t Tools) stage(tool Name, p Place, s *sort, file, code string) (*stage, er
 		return nil, &sandbox.Error{Kind: sandbox.KindSetup, Op: string(tool), Cause: err}
 	}
 	st.ended = func() { t.Ahead.used(s) }
+	if t.Ahead != nil && s != nil {
+		st.later = t.Ahead.later
+	}
 	return st, nil
+}
+
+// maxRemoving bounds the directories that are removed in the background. Calls that come quicker than that wait for theirs.
+const maxRemoving = 16
+
+// later removes a call's directory in the background, unless that is to be done at once. Close waits for it, and tells its
+// error.
+func (a *Ahead) later(remove func() error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || a.removing >= maxRemoving {
+		return false
+	}
+	a.removing++
+	a.work.Go(func() {
+		err := remove()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.removing--
+		if err != nil && len(a.failed) < maxRemoving {
+			a.failed = append(a.failed, err)
+		}
+	})
+	return true
 }
 
 func (a *Ahead) take(s *sort) *stage {

@@ -27,7 +27,9 @@ type stage struct {
 	code string
 	// leave gives up the sandbox that waits for the call, should the call not have taken it; see [Ahead].
 	leave func() error
-	// ended is called when nothing of the call is left.
+	// later, unless it is nil, has something done that nobody waits for. It is false when that is to be done at once.
+	later func(func() error) bool
+	// ended is called when nothing of the call is left, but for what is done later.
 	ended func()
 	// held is the directory, locked for as long as this process lives; nil where that cannot be.
 	held *os.File
@@ -82,10 +84,15 @@ func (s *stage) write(code string) error {
 	return nil
 }
 
-// end gives up everything that a call left.
+// end gives up everything that a call left. What lies in its directories has been taken out by now, so the call need not
+// wait until they are removed.
 func (s *stage) end() error {
 	defer s.ended()
-	return errors.Join(s.leave(), s.remove())
+	err := s.leave()
+	if s.later != nil && s.later(s.remove) {
+		return err
+	}
+	return errors.Join(err, s.remove())
 }
 
 // makeDir makes a directory whatever the umask is.

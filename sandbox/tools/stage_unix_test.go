@@ -3,6 +3,7 @@
 package tools
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,4 +49,19 @@ func TestSweep(t *testing.T) {
 	assert.DirExists(t, outside)
 	require.NoError(t, used.end())
 	require.NoError(t, fresh.end())
+}
+
+// Directories are removed in the background while there are not too many; Close waits for them and tells what failed.
+func TestAheadRemovesLater(t *testing.T) {
+	a := NewAhead(Keep{Count: 1})
+	free := make(chan struct{})
+	for range maxRemoving {
+		require.True(t, a.later(func() error { <-free; return nil }))
+	}
+	assert.False(t, a.later(func() error { return nil }), "it is to be done at once")
+	close(free)
+	stuck := errors.New("stuck")
+	require.Eventually(t, func() bool { return a.later(func() error { return stuck }) }, 10*time.Second, time.Millisecond)
+	require.ErrorIs(t, a.Close(), stuck)
+	assert.False(t, a.later(func() error { return nil }), "nobody would wait for it")
 }

@@ -26,7 +26,7 @@ type builder struct {
 	tree
 	img    Image
 	left   int64
-	mounts []Submount
+	mounts Mounts
 	// passable remembers the directories that everybody may pass.
 	passable map[string]bool
 	// host says that the tree is the machine itself: what is mounted below the source of a bind is shown, where an
@@ -35,7 +35,7 @@ type builder struct {
 }
 
 func newBuilder(t tree, name string) (*builder, error) {
-	all, err := mounts()
+	all, err := ReadMounts()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (b *builder) finish() (Image, error) {
 // bind adds a bind of what lies at a path inside without links.
 func (b *builder) bind(target, inside string, info status, exec bool) error {
 	source := b.outside(inside)
-	subs := below(b.mounts, source)
+	subs := b.mounts.Below(source)
 	for _, s := range subs {
 		if Forbidden(s.Type) {
 			return fmt.Errorf("%q holds the %s file system at %q", source, s.Type, s.Path)

@@ -264,17 +264,17 @@ func TestBindWithSubmounts(t *testing.T) {
 	info, err := b.lstat("/usr")
 	require.NoError(t, err)
 
-	b.mounts = []Submount{{root + "/usr", "tmpfs"}, {root + "/usr2/x", "tmpfs"}}
+	b.mounts = Mounts{{root + "/usr", "tmpfs"}, {root + "/usr2/x", "tmpfs"}}
 	require.NoError(t, b.bind("/usr", "/usr", info, true))
 	assert.False(t, b.img.Binds[0].Recursive, "only what lies below counts")
 
-	b.mounts = append(b.mounts, Submount{root + "/usr/share", "ext4"})
+	b.mounts = append(b.mounts, Mount{root + "/usr/share", "ext4"})
 	assert.ErrorContains(t, b.bind("/usr", "/usr", info, true), root+"/usr/share")
 	b.host = true
 	require.NoError(t, b.bind("/usr", "/usr", info, true))
 	assert.True(t, b.img.Binds[1].Recursive)
 
-	b.mounts = append(b.mounts, Submount{root + "/usr/share/p", "proc"})
+	b.mounts = append(b.mounts, Mount{root + "/usr/share/p", "proc"})
 	assert.ErrorContains(t, b.bind("/usr", "/usr", info, true), "proc")
 	assert.Len(t, b.img.Binds, 2)
 }

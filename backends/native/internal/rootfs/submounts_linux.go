@@ -9,22 +9,26 @@ import (
 	"strings"
 )
 
-// Submount is a mount point and what is mounted there.
-type Submount struct {
+// Mount is a mount point and what is mounted there.
+type Mount struct {
 	// Path is the mount point.
 	Path string
 	// Type is the file system type, such as "ext4" or "proc".
 	Type string
 }
 
-// Submounts returns the mounts strictly below a path without symbolic links, in the order they were made. The error
-// is about /proc/self/mountinfo.
-func Submounts(dir string) ([]Submount, error) {
-	all, err := mounts()
-	if err != nil {
-		return nil, err
+// Mounts are those of this process's mount namespace, in the order they were made.
+type Mounts []Mount
+
+// Below returns the mounts strictly below a path without symbolic links.
+func (all Mounts) Below(dir string) []Mount {
+	var out []Mount
+	for _, m := range all {
+		if isBelow(m.Path, dir) {
+			out = append(out, m)
+		}
 	}
-	return below(all, dir), nil
+	return out
 }
 
 // Forbidden reports whether a file system type is one of the kernel's own that no sandbox may see through a mount:
@@ -39,17 +43,8 @@ func Forbidden(fsType string) bool {
 	return false
 }
 
-func below(all []Submount, dir string) []Submount {
-	var out []Submount
-	for _, m := range all {
-		if isBelow(m.Path, dir) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-func mounts() ([]Submount, error) {
+// ReadMounts reads /proc/self/mountinfo.
+func ReadMounts() (Mounts, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
@@ -64,8 +59,8 @@ func mounts() ([]Submount, error) {
 
 // parseMountinfo reads the format of proc_pid_mountinfo(5): "id parent major:minor root point options [tags...] - type
 // source superoptions".
-func parseMountinfo(r io.Reader) ([]Submount, error) {
-	var out []Submount
+func parseMountinfo(r io.Reader) (Mounts, error) {
+	var out Mounts
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
@@ -85,7 +80,7 @@ func parseMountinfo(r io.Reader) ([]Submount, error) {
 	}
 }
 
-func parseMountLine(line string) (Submount, bool) {
+func parseMountLine(line string) (Mount, bool) {
 	fields := strings.Split(line, " ")
 	const firstTag = 6
 	for i := firstTag; i+1 < len(fields); i++ {
@@ -93,9 +88,9 @@ func parseMountLine(line string) (Submount, bool) {
 			continue
 		}
 		point, ok := unescape(fields[4])
-		return Submount{Path: point, Type: fields[i+1]}, ok && strings.HasPrefix(point, "/") && fields[i+1] != ""
+		return Mount{Path: point, Type: fields[i+1]}, ok && strings.HasPrefix(point, "/") && fields[i+1] != ""
 	}
-	return Submount{}, false
+	return Mount{}, false
 }
 
 // unescape undoes the kernel's mangle_path (fs/seq_file.c): space, tab, newline, backslash and '#' are a backslash and
