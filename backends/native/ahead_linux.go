@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/soulacy/toolcell/backends/native/internal/ahead"
+	"github.com/soulacy/toolcell/backends/native/internal/rootfs"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -49,8 +51,9 @@ func (b *Backend) startAhead(ctx context.Context, p sandbox.ContainerProfile, a 
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	s.Compiled = b.compiledHook(ctx, p, s)
 	trial := s.Trial()
-	key := fmt.Sprintf("%#v %q %q", trial, p.Image, p.Interpreters)
+	key := fmt.Sprintf("%q %q %q %q %t %q %q", trial.Interpreter, trial.Argv, trial.Fixed, trial.Preload, trial.Pin, p.Image, p.Interpreters)
 	if b.trials.has(key) {
 		return s, nil
 	}
@@ -64,6 +67,50 @@ func (b *Backend) startAhead(ctx context.Context, p sandbox.ContainerProfile, a 
 	b.trials.pass(key)
 	return s, nil
 }
+
+// compiledHooks are Python's hook as the interpreters of this backend's images compiled it; nil for one that could not.
+type compiledHooks struct {
+	mu   sync.Mutex
+	list map[string]*ahead.Compiled
+}
+
+// compiledHook has the interpreter of a start compile its hook, once. It does so in a sandbox that shows nothing but the
+// image and the operator's interpreters: what it answers is run in the sandboxes of other profiles. Without an answer
+// interpreters compile it themselves.
+func (b *Backend) compiledHook(ctx context.Context, p sandbox.ContainerProfile, s *ahead.Start) *ahead.Compiled {
+	if s.Interpreter != sandbox.InterpreterPython {
+		return nil
+	}
+	alone := sandbox.ContainerProfile{Image: p.Image, Interpreters: p.Interpreters, Limits: p.Limits, PIDs: p.PIDs}
+	alone.Limits.OutputKB = 0
+	argv, source := ahead.Compiler(s.Argv[0])
+	path, _ := lookup(s.Fixed, "PATH")
+	key := fmt.Sprintf("%q %q %q %v", s.Argv[0], p.Image, p.Interpreters, programFile(rootfs.Candidates(s.Argv[0], path)))
+	b.compiled.mu.Lock()
+	defer b.compiled.mu.Unlock()
+	c, ok := b.compiled.list[key]
+	if ok {
+		return c
+	}
+	r, err := b.call(ctx, alone.WithDefaults(), sandbox.Command{Argv: argv, Stdin: bytes.NewReader(source)}, nil)
+	if err == nil && r.ExitCode == 0 {
+		c, err = ahead.ParseCompiled(r.Stdout)
+	}
+	if c == nil {
+		b.log.Debug("an interpreter did not compile its hook ahead", "program", s.Argv[0], "error", err, "stderr", string(r.Stderr))
+	}
+	if ctx.Err() != nil {
+		return nil // which says nothing of the interpreter
+	}
+	if b.compiled.list == nil || len(b.compiled.list) >= maxCompiledHooks {
+		b.compiled.list = make(map[string]*ahead.Compiled)
+	}
+	b.compiled.list[key] = c
+	return c
+}
+
+// maxCompiledHooks bounds them.
+const maxCompiledHooks = 64
 
 // callEnv holds the variables that a profile and a call name.
 func callEnv(p sandbox.ContainerProfile, c sandbox.Command) []string {

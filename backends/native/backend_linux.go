@@ -32,16 +32,17 @@ type Backend struct {
 	startErr  error
 	spawnerUp chan struct{}
 
-	userNS  userNSCache
-	shapes  shapeCache
-	kernel  kernelCache
-	filters filterCache
-	hard    hardLimits
-	images  imageCache
-	places  placesCache
-	reports reports
-	armory  *armory
-	trials  trials
+	userNS   userNSCache
+	shapes   shapeCache
+	kernel   kernelCache
+	filters  filterCache
+	hard     hardLimits
+	images   imageCache
+	places   placesCache
+	reports  reports
+	armory   *armory
+	trials   trials
+	compiled compiledHooks
 	// sparesUsed counts the calls in namespaces that were made ahead.
 	sparesUsed atomic.Int64
 	// joined says that a call's init could not be born in its cgroup.

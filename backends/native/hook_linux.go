@@ -198,9 +198,10 @@ func describe(r wire.Reply) string {
 // withHook adds an interpreter's hook to an image.
 func withHook(shared *rootfs.Image, s *ahead.Start) *rootfs.Image {
 	image := *shared
-	image.Dirs, image.Files = withParents(slices.Clone(image.Dirs), ahead.Dir+"/"), slices.Clone(image.Files)
+	image.Dirs, image.Files = slices.Clone(image.Dirs), slices.Clone(image.Files)
 	files := s.Files()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
+		image.Dirs = withParents(image.Dirs, path)
 		image.Files = append(image.Files, rootfs.File{Path: path, Mode: 0o444, Data: files[path]})
 	}
 	return &image

@@ -51,7 +51,12 @@ type Start struct {
 	// Preload and Pin are as in [sandbox.Arming].
 	Preload []string
 	Pin     bool
+	// Compiled is the hook as this interpreter compiled it; nil has it compiled each time. What starts is the same.
+	Compiled *Compiled
 }
+
+// pythonFile is Python's hook, inside.
+const pythonFile = Dir + "/sitecustomize.py"
 
 // Check refuses what cannot be started ahead.
 func (s Start) Check() error {
@@ -141,7 +146,11 @@ func (s Start) Files() map[string][]byte {
 	if s.Interpreter == sandbox.InterpreterNode {
 		return map[string][]byte{Dir + "/ahead.js": nodeHook}
 	}
-	return map[string][]byte{Dir + "/sitecustomize.py": pythonHook}
+	files := map[string][]byte{pythonFile: pythonHook}
+	if s.Compiled != nil {
+		files[s.Compiled.file()] = s.Compiled.code
+	}
+	return files
 }
 
 // Environment returns env with what has the interpreter run its hook, which waits on descriptor fd.
