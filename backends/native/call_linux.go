@@ -354,22 +354,6 @@ func (k *call) specify() error {
 	return nil
 }
 
-// mayHoldMounts reports whether the sandbox's mounts may outlast the call for the moment that letting go of them takes. A
-// caller may want to take a source's file system away next, as it does with an image on a loop device; one that this
-// machine's own programs lie on stays.
-func (k *call) mayHoldMounts() bool {
-	if len(k.sources) == 0 {
-		return true
-	}
-	var programs []device
-	for _, b := range k.image.Binds {
-		if d, ok := deviceOf(b.Source); ok && b.Exec {
-			programs = append(programs, d)
-		}
-	}
-	return !slices.ContainsFunc(k.sources, func(s *source) bool { return !slices.Contains(programs, s.device()) })
-}
-
 // sent closes what the sandbox now has itself.
 func (k *call) sent() {
 	for _, f := range k.theirs {

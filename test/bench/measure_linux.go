@@ -215,7 +215,7 @@ func (m *measurement) starts(dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ahead.Close()) }()
-	ways := append(slices.Clip(m.ways(truth(), dir)), coldAhead(ahead, truth()))
+	ways := append(slices.Clip(m.ways(truth(), dir)), coldAhead(ahead, truth()), paced(m.backend, truth()))
 	empty, err := emptyGo(dir)
 	ways = m.optional(truth(), ways, empty, err)
 	all, blocks, err := m.sideBySide(truth(), "/bin/true", ways)
@@ -242,6 +242,7 @@ func (m *measurement) starts(dir string) (err error) {
 	if theirs, ok := findBlock(blocks, nameBwrap, 1); ok && okOurs && theirs.CPU > 0 {
 		m.results.Ratios = append(m.results.Ratios, ratio{Name: cpuToBwrap, P50: ours.CPU / theirs.CPU})
 	}
+	ours, okOurs = findBlock(blocks, namePaced, 1)
 	if with, ok := findBlock(blocks, nameAhead, 1); ok && okOurs && ours.CPU > 0 {
 		m.results.Ratios = append(m.results.Ratios, ratio{Name: aheadCPU, P50: with.CPU / ours.CPU})
 	}

@@ -7,6 +7,7 @@ const (
 	nameCold     = "toolcell, cold"
 	nameArmed    = "toolcell, armed"
 	nameProcess  = "toolcell run (a process)"
+	namePaced    = "toolcell, cold, with the pause of those"
 	nameNewUser  = "os/exec with CLONE_NEWUSER"
 	// nameEmptyGo is a process that does nothing, in the language of this one.
 	nameEmptyGo = "an empty Go program"

@@ -73,6 +73,15 @@ func cold(b sandbox.Backend, p program) subject {
 // aheadPause is long enough for a spawner to make the next call's namespaces. It is not in any call's time.
 const aheadPause = 3 * time.Millisecond
 
+// paced makes a cold call with a pause after it: the CPU time of a caller that waits, to compare coldAhead's with.
+func paced(b sandbox.Backend, p program) subject {
+	return subject{name: namePaced, run: func() (time.Duration, error) {
+		d, err := call(b, p)
+		time.Sleep(aheadPause)
+		return d, err
+	}}
+}
+
 // coldAhead makes a call whose namespaces its spawner has made after the one before.
 func coldAhead(b *native.Backend, p program) subject {
 	used := func() int { return b.ArmedStats().Namespaces }
