@@ -12,6 +12,7 @@ import (
 	"github.com/soulacy/toolcell/backends/docker"
 	"github.com/soulacy/toolcell/backends/docker/helper"
 	"github.com/soulacy/toolcell/sandbox"
+	"github.com/soulacy/toolcell/test/armed"
 	"github.com/soulacy/toolcell/test/conformance"
 	"github.com/soulacy/toolcell/test/engines"
 )
@@ -58,6 +59,25 @@ func TestEngines(t *testing.T) {
 			conformance.Run(t, s)
 		})
 	}
+}
+
+// TestEnginesArmed runs the suite on docker's containers that were started before their calls: a long test.
+func TestEnginesArmed(t *testing.T) {
+	if !engines.Long() {
+		t.Skip("a long test: TOOLCELL_TEST_LONG=1")
+	}
+	e := pool.Start(t, engines.Docker)
+	s := containers(e, docker.Config{Helper: dockerHelper(t), Image: e.Load(t, engines.Python())})
+	cold := s.Open
+	var opened []*armed.Backend
+	s.Only, s.Open = inShort, func(t *testing.T) sandbox.Backend {
+		d := cold(t).(*docker.Backend)
+		b := &armed.Backend{Armer: d, Found: func() int { return d.ArmedStats().Served }}
+		opened = append(opened, b)
+		return b
+	}
+	conformance.Run(t, s)
+	countServed(t, opened)
 }
 
 // TestRunsc runs a part of the suite under gVisor, whose kernel is another one. A start takes seconds there, so it is a

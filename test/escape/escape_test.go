@@ -44,10 +44,16 @@ func TestEscapeAsOrdinaryUser(t *testing.T) {
 
 // TestEscapeArmed makes every attempt from sandboxes that stood ready before their program came; in a short run those that
 // can share one.
-func TestEscapeArmed(t *testing.T) {
+func TestEscapeArmed(t *testing.T) { escapeArmed(t, "") }
+
+// TestEscapeArmedPython makes them from a Python that waited in such a sandbox, and becomes the program.
+func TestEscapeArmedPython(t *testing.T) { escapeArmed(t, "/usr/bin/python3") }
+
+func escapeArmed(t *testing.T, python string) {
 	programs := build(t)
 	h := newHarness(t, programs[0], programs[1])
-	b := &armed.Backend{Backend: h.b.(*native.Backend)}
+	n := h.b.(*native.Backend)
+	b := &armed.Backend{Armer: n, Found: func() int { return n.ArmedStats().Served }, Python: python}
 	short := os.Getenv("TOOLCELL_TEST_LONG") != "1"
 	h.b, h.together, h.brief = b, short, short
 	h.attempts(t)
