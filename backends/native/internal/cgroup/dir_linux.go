@@ -18,6 +18,21 @@ import (
 type dir struct {
 	root *os.File
 	rel  string // "." for root itself
+	// kept are files that are open for reading already; nil is none.
+	kept map[string]*os.File
+}
+
+// keep opens files for a later read, which is then a third as long. One that cannot be opened now is by that read, whose
+// error it is.
+func (d *dir) keep(names ...string) {
+	for _, name := range names {
+		if f, err := d.open(name, unix.O_RDONLY); err == nil {
+			if d.kept == nil {
+				d.kept = make(map[string]*os.File)
+			}
+			d.kept[name] = f
+		}
+	}
 }
 
 // openDir opens a directory and checks that it is of a cgroup file system, which a mount point alone does not prove.
@@ -123,23 +138,39 @@ func (d dir) writeInt(name string, value int64) error {
 
 // read returns a small file without its last newline.
 func (d dir) read(name string) (string, error) {
-	fd, err := d.openat(name, unix.O_RDONLY)
+	if f := d.kept[name]; f != nil {
+		return d.readAll(name, f)
+	}
+	f, err := d.open(name, unix.O_RDONLY)
 	if err != nil {
 		return "", err
 	}
-	defer unix.Close(fd)
-	var text []byte
-	for buf := make([]byte, smallFile); ; {
-		n, err := 0, error(nil)
-		err = restart(func() (err error) { n, err = unix.Read(fd, buf); return err })
-		if err != nil {
-			return "", d.fail("read", name, err)
-		}
-		if n == 0 {
-			return strings.TrimSuffix(string(text), "\n"), nil
-		}
-		text = append(text, buf[:n]...)
+	defer f.Close()
+	return d.readAll(name, f)
+}
+
+// readAll reads an open file from its start.
+func (d dir) readAll(name string, f *os.File) (string, error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return "", err
 	}
+	var text []byte
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		for buf := make([]byte, smallFile); ; {
+			var n int
+			failed = restart(func() (err error) { n, err = unix.Pread(int(fd), buf, int64(len(text))); return err })
+			if failed != nil || n <= 0 {
+				return
+			}
+			text = append(text, buf[:n]...)
+		}
+	})
+	if err := join(err, failed); err != nil {
+		return "", d.fail("read", name, err)
+	}
+	return strings.TrimSuffix(string(text), "\n"), nil
 }
 
 // smallFile is more than most files of a cgroup hold.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -47,12 +48,24 @@ func (m *Manager) make(l Limits) (*Group, error) {
 			g.spots = append(g.spots, spot{h, d})
 			err = g.furnish(h, d, set)
 		}
+		if err == nil && m.once == nil {
+			g.keepOpen(&g.spots[len(g.spots)-1])
+		}
 		if err != nil {
 			g.Release()
 			return nil, fmt.Errorf("make cgroup: %w", err)
 		}
 	}
 	return g, nil
+}
+
+// keepOpen opens what Usage will read, while nobody waits for it.
+func (g *Group) keepOpen(s *spot) {
+	for _, c := range s.h.controllers {
+		if g.limits.wants(c.name) {
+			s.d.keep(c.reads...)
+		}
+	}
 }
 
 func (m *Manager) snapshot() (found []*hierarchy, number int) {
@@ -150,7 +163,7 @@ func joinFile(h *hierarchy) string {
 
 func cpuFile(h *hierarchy) string {
 	if h.v2 {
-		return "cpu.stat"
+		return cpuStat
 	}
 	return "cpuacct.usage"
 }
@@ -240,6 +253,9 @@ func (g *Group) files() []*os.File {
 		if f != nil {
 			files = append(files, f)
 		}
+	}
+	for _, s := range g.spots {
+		files = slices.AppendSeq(files, maps.Values(s.d.kept))
 	}
 	return files
 }

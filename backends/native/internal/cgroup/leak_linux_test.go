@@ -54,7 +54,7 @@ func TestNothingStays(t *testing.T) {
 	}
 	all.Wait()
 	require.Eventually(t, func() bool { return groups(t, m) <= 2*defaultAhead }, 60*time.Second, 10*time.Millisecond)
-	assert.LessOrEqual(t, descriptors(t), idle+2*defaultAhead*7)
+	assert.LessOrEqual(t, descriptors(t), idle+2*defaultAhead*13)
 	require.NoError(t, m.Close())
 	for _, h := range m.found {
 		assert.NoDirExists(t, h.inst.root.Name())

@@ -65,12 +65,12 @@ func checkMemoryV1(d dir, l Limits) error {
 }
 
 func readMemoryV1(d dir, u *Usage) error {
-	peak, err := d.readInt("memory.max_usage_in_bytes")
+	peak, err := d.readInt(memPeak)
 	if err != nil {
 		return err
 	}
 	u.MaxMemory = &peak
-	u.OOMKills, err = d.readKey("memory.oom_control", "oom_kill")
+	u.OOMKills, err = d.readKey(memOOM, "oom_kill")
 	return err
 }
 
@@ -86,11 +86,11 @@ func checkCPUV1(d dir, l Limits) error {
 }
 
 func readCPUV1(d dir, u *Usage) error {
-	user, err := d.readInt("cpuacct.usage_user")
+	user, err := d.readInt(cpuUser)
 	if err != nil {
 		return err
 	}
-	system, err := d.readInt("cpuacct.usage_sys")
+	system, err := d.readInt(cpuSystem)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func oomEvent(d dir) (*os.File, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	event := os.NewFile(uintptr(fd), "oom event of "+d.path(""))
-	control, err := d.openat("memory.oom_control", unix.O_RDONLY)
+	control, err := d.openat(memOOM, unix.O_RDONLY)
 	if err != nil {
 		event.Close()
 		return nil, err

@@ -38,10 +38,10 @@ func checkMemoryV2(d dir, l Limits) error {
 }
 
 func readMemoryV2(d dir, u *Usage) (err error) {
-	if u.MaxMemory, err = d.readOptional("memory.peak"); err != nil {
+	if u.MaxMemory, err = d.readOptional(memPeakV2); err != nil {
 		return err
 	}
-	u.OOMKills, err = d.readKey("memory.events", "oom_kill")
+	u.OOMKills, err = d.readKey(memEventsV2, "oom_kill")
 	return err
 }
 
@@ -52,11 +52,11 @@ func setCPUV2(d dir, l Limits) error { return d.write("cpu.max", cpuMax(l)) }
 func checkCPUV2(d dir, l Limits) error { return d.expect("cpu.max", cpuMax(l)) }
 
 func readCPUV2(d dir, u *Usage) error {
-	user, err := d.readKey("cpu.stat", "user_usec")
+	user, err := d.readKey(cpuStat, "user_usec")
 	if err != nil {
 		return err
 	}
-	system, err := d.readKey("cpu.stat", "system_usec")
+	system, err := d.readKey(cpuStat, "system_usec")
 	if err != nil {
 		return err
 	}
