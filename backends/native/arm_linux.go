@@ -30,7 +30,7 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	p = p.WithDefaults()
 	d := kindOf(p, a.Like)
 	if a.Count <= 0 {
-		b.armory.cancel(func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
+		b.armory.cancel(ctx, func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
 		return nil
 	}
 	if !d.settled() {
@@ -48,7 +48,7 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 		return err
 	}
 	if err := b.armory.fill(ctx, r); err != nil {
-		b.armory.cancel(o.same)
+		b.armory.cancel(ctx, o.same)
 		return err
 	}
 	return nil

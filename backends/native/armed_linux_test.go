@@ -435,3 +435,23 @@ func TestArmedTooLate(t *testing.T) {
 	assert.Zero(t, l.busy())
 	assert.Equal(t, "ok\n", string(b.must(t, "echo ok").Stdout))
 }
+
+// What is given up is gone, also what was just being built to take the place of what a call took.
+func TestArmedIsGivenUpWhole(t *testing.T) {
+	b := testBackend(t)
+	waitForRoot(t, b, sandbox.ContainerProfile{})
+	building := 0
+	for range 10 {
+		require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{Count: 8}))
+		for range 8 {
+			b.served(t, sandbox.ContainerProfile{}, command("true"))
+		}
+		require.Eventually(t, func() bool { return len(b.waiting(t)) > 0 }, 20*time.Second, time.Millisecond, "control: others are built")
+		if b.ArmedStats().Ready < 8 {
+			building++
+		}
+		require.NoError(t, b.Arm(t.Context(), sandbox.ContainerProfile{}, sandbox.Arming{}))
+		assert.Empty(t, b.waiting(t))
+	}
+	assert.Positive(t, building)
+}

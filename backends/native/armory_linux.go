@@ -110,15 +110,17 @@ func (a *armory) discard(list []*call) {
 	}
 }
 
-// cancel gives up what was ordered, and waits until it is gone.
-func (a *armory) cancel(is func(order) bool) {
+// cancel gives up what was ordered, and waits until it is gone, and with it what is just being built.
+func (a *armory) cancel(ctx context.Context, is func(order) bool) {
 	a.mu.Lock()
 	a.orders = slices.DeleteFunc(a.orders, is)
 	var ended []*call
+	var dropped []*rack
 	for _, r := range slices.Clone(a.racks) {
 		if is(order{kind: r.kind}) {
 			ended, r.ready = append(ended, r.ready...), nil
 			a.drop(r)
+			dropped = append(dropped, r)
 		}
 	}
 	a.mu.Unlock()
@@ -127,6 +129,14 @@ func (a *armory) cancel(is func(order) bool) {
 		ending.Go(k.close)
 	}
 	ending.Wait()
+	for _, r := range dropped {
+		select {
+		case r.turn <- struct{}{}: // nobody builds any more, and nobody will: the rack is gone
+			<-r.turn
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // take returns a sandbox that stands ready for a call, made into it, or nil. The call is then to be built as any other.
