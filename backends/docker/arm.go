@@ -48,7 +48,7 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	defer leave()
 	p = armedProfile(b.complete(p))
 	if a.Count <= 0 {
-		b.armory.Cancel(armedKey(p))
+		b.armory.Cancel(ctx, armedKey(p))
 		return nil
 	}
 	if a.Count > maxArmed {

@@ -120,7 +120,7 @@ func (a *Armory[S]) Order(ctx context.Context, key string, o Order[S]) error {
 		err = &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "arm", Cause: errors.New("what was ordered was given up meanwhile")}
 	}
 	if err != nil {
-		a.cancel(func(other *rack[S]) bool { return other == r })
+		a.cancel(ctx, func(other *rack[S]) bool { return other == r })
 	}
 	return err
 }
@@ -176,16 +176,20 @@ func (a *Armory[S]) end(list []standing[S]) {
 	}
 }
 
-// Cancel gives up what was ordered for a key, and waits until it is gone.
-func (a *Armory[S]) Cancel(key string) { a.cancel(func(r *rack[S]) bool { return r.key == key }) }
+// Cancel gives up what was ordered for a key, and waits until it is gone, and with it what is just being built.
+func (a *Armory[S]) Cancel(ctx context.Context, key string) {
+	a.cancel(ctx, func(r *rack[S]) bool { return r.key == key })
+}
 
-func (a *Armory[S]) cancel(is func(*rack[S]) bool) {
+func (a *Armory[S]) cancel(ctx context.Context, is func(*rack[S]) bool) {
 	a.mu.Lock()
 	var ended []standing[S]
+	var dropped []*rack[S]
 	for _, r := range slices.Clone(a.racks) {
 		if is(r) {
 			ended, r.ready = append(ended, r.ready...), nil
 			a.drop(r)
+			dropped = append(dropped, r)
 		}
 	}
 	a.mu.Unlock()
@@ -194,6 +198,14 @@ func (a *Armory[S]) cancel(is func(*rack[S]) bool) {
 		ending.Go(s.sandbox.Close)
 	}
 	ending.Wait()
+	for _, r := range dropped {
+		select {
+		case r.turn <- struct{}{}: // nobody builds any more, and nobody will: the rack is gone
+			<-r.turn
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Empty reports whether nothing is ordered, so that a call need not find out what it would take.

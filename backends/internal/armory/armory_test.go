@@ -91,7 +91,7 @@ func TestTakenAndReplaced(t *testing.T) {
 	_, ok = a.Take("other", every)
 	assert.False(t, ok)
 	assert.Equal(t, Stats{Ready: 2, Served: 1}, a.Stats(), "nobody ordered any for that")
-	a.Cancel("k")
+	a.Cancel(t.Context(), "k")
 	assert.Equal(t, 1, f.open(), "the one that a call has")
 	a.Close()
 	assert.False(t, b.closed.Load())
@@ -188,7 +188,13 @@ func TestErrors(t *testing.T) {
 // What is given up while it is being built is nobody's.
 func TestGivenUpMeanwhile(t *testing.T) {
 	a, f := newArmory(t, same), &factory{}
-	o := Order[*box]{Count: 1, Build: func(ctx context.Context) (*box, error) { a.Cancel("k"); return f.build(ctx) }}
+	o := Order[*box]{Count: 1, Build: func(ctx context.Context) (*box, error) {
+		go a.Cancel(ctx, "k")
+		for !a.Empty() {
+			time.Sleep(time.Millisecond)
+		}
+		return f.build(ctx)
+	}}
 	require.ErrorIs(t, a.Order(t.Context(), "k", o), sandbox.ErrUnavailable)
 	assert.Zero(t, f.open())
 }
@@ -224,4 +230,31 @@ func TestManyAtOnce(t *testing.T) {
 	s := a.Stats()
 	assert.Equal(t, int(served.Load()), s.Served)
 	assert.Equal(t, 1600, s.Served+s.Missed)
+}
+
+// What is given up is gone when Cancel returns, also what was being built.
+func TestCancelWaitsForWhatIsBuilt(t *testing.T) {
+	a, f := newArmory(t, same), &factory{}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	o := Order[*box]{Count: 1, Build: func(ctx context.Context) (*box, error) {
+		close(begun)
+		<-goOn
+		return f.build(ctx)
+	}}
+	ordered := make(chan error)
+	go func() { ordered <- a.Order(t.Context(), "k", o) }()
+	<-begun
+	canceled := make(chan int)
+	go func() {
+		a.Cancel(t.Context(), "k")
+		canceled <- f.open()
+	}()
+	select {
+	case <-canceled:
+		t.Fatal("it did not wait")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	assert.Zero(t, <-canceled)
+	require.Error(t, <-ordered)
 }
