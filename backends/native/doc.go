@@ -37,7 +37,15 @@
 // and the call's environment comes through a socket that it closes before the program's first line. A call takes what
 // stands ready only when everything that was settled by then is the same for it: the profile, what its mounts' sources
 // are, the interpreter's file and arguments, and the variables that are read while one starts. Time and CPU time count
-// from the call, the most memory from the start.
+// from the call, the most memory from the start. Python's hook is compiled once, by that Python in a sandbox that shows
+// nothing of anybody's.
+//
+// # Cgroups
+//
+// A sandbox is in its cgroup from its first moment: on version 2 it is born there, where the spawner may do that, which below
+// a root caller gets the cgroup.procs files of the calls' cgroups for it; on version 1, and where it may not, init joins it
+// before anything else. Joining on version 2 waits for an RCU grace period when nobody on the host has moved a process for
+// a moment, some 10 ms (package cgroup); the log says so once.
 //
 // # Identity
 //
