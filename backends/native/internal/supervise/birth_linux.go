@@ -17,19 +17,21 @@ func (s *Supervisor) bear(c *call, fr *forked.Request) error {
 	if c.cgroup < 0 {
 		return s.forkInit(c, fr)
 	}
+	var unborn error
 	if !s.unborn && s.openNull() {
 		born := *fr
 		born.Flags |= unix.CLONE_INTO_CGROUP
 		born.Cgroup, born.FDs[planFDs] = int32(c.cgroup), int32(s.null)
-		err := s.forkInit(c, &born)
-		if err == nil {
+		if unborn = s.forkInit(c, &born); unborn == nil {
 			return nil
 		}
-		// The next calls need not try what this kernel does not have, or its rights forbid.
-		s.unborn = !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOMEM)
 	}
 	c.reply.Joined = true
-	return s.forkInit(c, fr)
+	err := s.forkInit(c, fr)
+	if err == nil && !errors.Is(unborn, unix.EAGAIN) && !errors.Is(unborn, unix.ENOMEM) {
+		s.unborn = true // by what this kernel lacks, or its rights forbid, so the next calls need not try
+	}
+	return err
 }
 
 func (s *Supervisor) forkInit(c *call, fr *forked.Request) error {
