@@ -16,7 +16,8 @@
 //
 // CPU time is measured by blocks, in which one caller calls again at once: this program's, and that of all processes
 // below it, daemons and orphans included. A call that finds something armed is measured without what was built before it;
-// its CPU time has the building in it. With several callers, the armed calls are a burst of 256 that stood ready, while
+// its CPU time has the building in it. A call in namespaces made ahead is followed by a pause in which the next are made; its
+// CPU time is compared with that of cold calls with the same pause, in which this program's own threads do not rest either. With several callers, the armed calls are a burst of 256 that stood ready, while
 // others are built in the background to take their place, as a gateway has it.
 //
 // It prints and never judges a time: its exit status is 1 when toolcell itself could not be measured, or when a
