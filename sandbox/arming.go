@@ -22,7 +22,7 @@ type Armer interface {
 // Arming says what is to stand ready for calls under a profile. The zero value gives up all that stands ready for it.
 type Arming struct {
 	// Count is how many sandboxes are to stand ready. 0 or less gives up everything that was armed for the profile, and waits
-	// until nothing of it is left, or for the end of the context.
+	// until what stood ready or was just being built is gone.
 	Count int
 	// Once says that none takes the place of one that was used, or given up: for a profile with mounts that are one
 	// call's own.

@@ -48,8 +48,7 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	defer leave()
 	p = armedProfile(b.complete(p))
 	if a.Count <= 0 {
-		b.armory.Cancel(ctx, armedKey(p))
-		return nil
+		return b.armory.Cancel(ctx, armedKey(p))
 	}
 	if a.Count > maxArmed {
 		return sandbox.Invalid("arm", "%d containers, more than %d", a.Count, maxArmed)

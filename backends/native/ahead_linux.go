@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -51,9 +52,10 @@ func (b *Backend) startAhead(ctx context.Context, p sandbox.ContainerProfile, a 
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	s.Compiled = b.compiledHook(ctx, p, s)
 	trial := s.Trial()
-	key := fmt.Sprintf("%q %q %q %q %t %q %q", trial.Interpreter, trial.Argv, trial.Fixed, trial.Preload, trial.Pin, p.Image, p.Interpreters)
+	key := fmt.Sprintf("%#v %q %q", trial, p.Image, p.Interpreters)
+	s.Compiled = b.compiledHook(ctx, p, s)
+	trial.Compiled = s.Compiled
 	if b.trials.has(key) {
 		return s, nil
 	}
@@ -74,39 +76,52 @@ type compiledHooks struct {
 	list map[string]*ahead.Compiled
 }
 
-// compiledHook has the interpreter of a start compile its hook, once. It does so in a sandbox that shows nothing but the
-// image and the operator's interpreters: what it answers is run in the sandboxes of other profiles. Without an answer
-// interpreters compile it themselves.
+func (c *compiledHooks) get(key string) (hook *ahead.Compiled, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hook, ok = c.list[key]
+	return hook, ok
+}
+
+func (c *compiledHooks) set(key string, hook *ahead.Compiled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list == nil || len(c.list) >= maxCompiledHooks {
+		c.list = make(map[string]*ahead.Compiled)
+	}
+	c.list[key] = hook
+}
+
+// compiledHook has the interpreter of a start compile its hook, once. Without an answer interpreters compile it themselves.
 func (b *Backend) compiledHook(ctx context.Context, p sandbox.ContainerProfile, s *ahead.Start) *ahead.Compiled {
 	if s.Interpreter != sandbox.InterpreterPython {
 		return nil
 	}
-	alone := sandbox.ContainerProfile{Image: p.Image, Interpreters: p.Interpreters, Limits: p.Limits, PIDs: p.PIDs}
-	alone.Limits.OutputKB = 0
-	argv, source := ahead.Compiler(s.Argv[0])
 	path, _ := lookup(s.Fixed, "PATH")
 	key := fmt.Sprintf("%q %q %q %v", s.Argv[0], p.Image, p.Interpreters, programFile(rootfs.Candidates(s.Argv[0], path)))
-	b.compiled.mu.Lock()
-	defer b.compiled.mu.Unlock()
-	c, ok := b.compiled.list[key]
-	if ok {
+	if c, ok := b.compiled.get(key); ok {
 		return c
 	}
-	r, err := b.call(ctx, alone.WithDefaults(), sandbox.Command{Argv: argv, Stdin: bytes.NewReader(source)}, nil)
+	argv, source := ahead.Compiler(s.Argv[0])
+	r, err := b.call(ctx, compiling(p), sandbox.Command{Argv: argv, Stdin: bytes.NewReader(source)}, nil)
+	if err != nil && !errors.Is(err, sandbox.ErrNotFound) && !errors.Is(err, sandbox.ErrNotExecutable) {
+		return nil // which says nothing of the interpreter
+	}
+	var c *ahead.Compiled
 	if err == nil && r.ExitCode == 0 {
 		c, err = ahead.ParseCompiled(r.Stdout)
 	}
 	if c == nil {
 		b.log.Debug("an interpreter did not compile its hook ahead", "program", s.Argv[0], "error", err, "stderr", string(r.Stderr))
 	}
-	if ctx.Err() != nil {
-		return nil // which says nothing of the interpreter
-	}
-	if b.compiled.list == nil || len(b.compiled.list) >= maxCompiledHooks {
-		b.compiled.list = make(map[string]*ahead.Compiled)
-	}
-	b.compiled.list[key] = c
+	b.compiled.set(key, c)
 	return c
+}
+
+// compiling is what a profile leaves for the compiling of a hook: its image and the operator's interpreters. What comes of
+// it is run in the sandboxes of other profiles.
+func compiling(p sandbox.ContainerProfile) sandbox.ContainerProfile {
+	return sandbox.ContainerProfile{Image: p.Image, Interpreters: p.Interpreters}.WithDefaults()
 }
 
 // maxCompiledHooks bounds them.

@@ -30,8 +30,7 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 	p = p.WithDefaults()
 	d := kindOf(p, a.Like)
 	if a.Count <= 0 {
-		b.armory.cancel(ctx, func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
-		return nil
+		return b.armory.cancel(ctx, func(o order) bool { return sameProfile(o.kind.profile, d.profile) })
 	}
 	if !d.settled() {
 		return &sandbox.Error{
@@ -48,20 +47,20 @@ func (b *Backend) Arm(ctx context.Context, p sandbox.ContainerProfile, a sandbox
 		return err
 	}
 	if err := b.armory.fill(ctx, r); err != nil {
-		b.armory.cancel(ctx, o.same)
+		_ = b.armory.cancel(ctx, o.same) // of the context, which is told or does not matter
 		return err
 	}
 	return nil
 }
 
-// ArmedStats count what is worth that was made before its call.
+// ArmedStats count what was made before its call, and how often that helped.
 type ArmedStats struct {
 	// Ready is how many sandboxes stand ready now.
 	Ready int
 	// Served is how many calls found one, Missed how many for which some were ordered found none.
 	Served, Missed int
-	// Namespaces is how many calls were made in some that stood ready ([Config.NamespacesAhead]).
-	Namespaces int
+	// InNamespaces is how many calls were sent to namespaces that stood ready ([Config.NamespacesAhead]).
+	InNamespaces int
 }
 
 // ArmedStats returns the counts since the backend was opened.
@@ -70,7 +69,7 @@ func (b *Backend) ArmedStats() ArmedStats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.stats
-	s.Namespaces = int(b.sparesUsed.Load())
+	s.InNamespaces = int(b.sparesUsed.Load())
 	for _, r := range a.racks {
 		s.Ready += len(r.ready)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	shared "github.com/soulacy/toolcell/backends/internal/armory"
 	"github.com/soulacy/toolcell/sandbox"
 )
 
@@ -110,8 +111,9 @@ func (a *armory) discard(list []*call) {
 	}
 }
 
-// cancel gives up what was ordered, and waits until it is gone, and with it what is just being built.
-func (a *armory) cancel(ctx context.Context, is func(order) bool) {
+// cancel gives up what was ordered, and waits until what stood ready or was just being built is gone. Its error is that of
+// the context.
+func (a *armory) cancel(ctx context.Context, is func(order) bool) error {
 	a.mu.Lock()
 	a.orders = slices.DeleteFunc(a.orders, is)
 	var ended []*call
@@ -130,13 +132,12 @@ func (a *armory) cancel(ctx context.Context, is func(order) bool) {
 	}
 	ending.Wait()
 	for _, r := range dropped {
-		select {
-		case r.turn <- struct{}{}: // nobody builds any more, and nobody will: the rack is gone
-			<-r.turn
-		case <-ctx.Done():
-			return
+		if err := shared.WaitTurn(ctx, r.turn); err != nil {
+			return err
 		}
+		<-r.turn // nobody builds any more, and nobody will: the rack is gone
 	}
+	return nil
 }
 
 // take returns a sandbox that stands ready for a call, made into it, or nil. The call is then to be built as any other.
@@ -223,12 +224,10 @@ func (a *armory) build(r *rack) bool {
 // fill builds sandboxes one after the other until a rack has what it should. Its calls are made without when one cannot
 // be built, and say why; the next call has it tried again.
 func (a *armory) fill(ctx context.Context, r *rack) error {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return &sandbox.Error{Kind: sandbox.KindInvalid, Op: "arm", Cause: fmt.Errorf("the context ended first: %w", context.Cause(ctx))}
+	if err := shared.WaitTurn(ctx, r.turn); err != nil {
+		return err
 	}
+	defer func() { <-r.turn }()
 	for {
 		lacks, err := a.lacks(r)
 		if err != nil || !lacks {

@@ -45,9 +45,9 @@ type Backend struct {
 	compiled compiledHooks
 	// sparesUsed counts the calls in namespaces that were made ahead.
 	sparesUsed atomic.Int64
-	// joined says that a call's init could not be born in its cgroup.
-	joined atomic.Bool
-	calls  inflight.Calls
+	// born and joined say that a call's init was born in its cgroup, or could not be.
+	born, joined atomic.Bool
+	calls        inflight.Calls
 }
 
 var _ sandbox.Backend = (*Backend)(nil)

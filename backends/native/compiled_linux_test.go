@@ -1,10 +1,12 @@
 package native
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,6 +69,8 @@ func TestPythonHookIsCompiledAlone(t *testing.T) {
 	require.Equal(t, "b'evil'\n", string(r.Stdout), "control: programs get it")
 	b := aheadBackend(t, p, c, 1)
 	assert.Equal(t, own.hooks(), b.hooks())
+	p.Image, p.Interpreters = "host", []string{"/opt/python"}
+	assert.Equal(t, sandbox.ContainerProfile{Image: "host", Interpreters: p.Interpreters}.WithDefaults(), compiling(p))
 	require.NotNil(t, b.hooks()[0])
 }
 
@@ -79,11 +83,31 @@ func TestPythonHookUncompiled(t *testing.T) {
 		assert.Error(t, err, "%.20q", output)
 	}
 	p, c := script(t, "/usr/bin/python3", "main.py", "print(42)")
-	b := testBackend(t)
-	p.Limits.MemoryMB = 64
-	s := &ahead.Start{Interpreter: sandbox.InterpreterPython, Argv: []string{"/usr/bin/true", "/code/main.py"}}
-	assert.Nil(t, b.compiledHook(t.Context(), p, s))
-	assert.Equal(t, []*ahead.Compiled{nil}, b.hooks())
+	b := aheadBackend(t, p, c, 1)
+	for key := range b.compiled.list {
+		b.compiled.list[key] = nil
+	}
+	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{}))
+	b.trials = trials{}
 	require.NoError(t, b.Arm(t.Context(), p, sandbox.Arming{Like: c, Count: 1, Interpreter: sandbox.InterpreterPython}))
+	assert.Equal(t, []*ahead.Compiled{nil}, b.hooks())
 	assert.Equal(t, "42\n", string(b.served(t, p, c).Stdout))
+}
+
+// What says nothing of the interpreter is not remembered of it; what does is.
+func TestPythonHookIsTriedAgain(t *testing.T) {
+	b := testBackend(t)
+	start := func(program string) *ahead.Start {
+		return &ahead.Start{Interpreter: sandbox.InterpreterPython, Argv: []string{program, "/code/main.py"}}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.Nil(t, b.compiledHook(gone, sandbox.ContainerProfile{}, start("/usr/bin/python3")))
+	assert.Empty(t, b.hooks())
+	tight := sandbox.ContainerProfile{Limits: sandbox.Limits{MemoryMB: sandbox.MinMemoryMB, Wall: time.Millisecond}, PIDs: 1}
+	assert.NotNil(t, b.compiledHook(t.Context(), tight, start("/usr/bin/python3")), "it is no other profile's business")
+	for _, program := range []string{"/usr/bin/true", "/usr/bin/nothing"} {
+		assert.Nil(t, b.compiledHook(t.Context(), sandbox.ContainerProfile{}, start(program)))
+	}
+	assert.Len(t, b.hooks(), 3)
 }

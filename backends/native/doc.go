@@ -43,7 +43,7 @@
 // # Cgroups
 //
 // A sandbox is in its cgroup from its first moment: on version 2 it is born there, where the spawner may do that, which below
-// a root caller gets the cgroup.procs files of the calls' cgroups for it; on version 1, and where it may not, init joins it
+// a root caller gets the cgroup.procs files of the calls' cgroups and of the directory they lie in for it; on version 1, and where it may not, init joins it
 // before anything else. Joining on version 2 waits for an RCU grace period when nobody on the host has moved a process for
 // a moment, some 10 ms (package cgroup); the log says so once.
 //

@@ -206,10 +206,16 @@ func (l *lane) deliver(m message) {
 		delete(l.pending, m.reply.ID)
 		delete(l.waiting, m.reply.ID)
 	}
-	l.mu.Unlock()
+	sent := false
 	if ch != nil {
-		ch <- m
-	} else if m.file != nil {
+		select {
+		case ch <- m: // it has room for every reply to one request
+			sent = true
+		default:
+		}
+	}
+	l.mu.Unlock()
+	if !sent && m.file != nil {
 		m.file.Close()
 	}
 }

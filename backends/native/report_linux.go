@@ -31,12 +31,13 @@ func required(p sandbox.ContainerProfile) []sandbox.Guarantee {
 	return out
 }
 
-// judged is everything that a report depends on and that can differ from call to call: the profile's part in it, and what the
+// reportKey is everything that a report depends on and that can differ from call to call: the profile's part in it, and what the
 // host can do just now. Whoever writes a line gets this and no profile, so that reports of equal ones are equal.
-type judged struct {
-	limits                          sandbox.Limits
-	pids, tmpfsMB, shmMB            int
-	scratchExec, mounts, scratchMnt bool
+type reportKey struct {
+	limits               sandbox.Limits
+	pids, tmpfsMB, shmMB int
+	scratchExec, mounts  bool
+	mountOnScratch       bool // which only matters from socketVersion on
 
 	landlock               int
 	noSeccomp, noLandlock  string // why, if so
@@ -51,25 +52,27 @@ type problem struct{ cause, fix string }
 // reports keeps those that were computed. Their text is more work than anything else that is done before most calls.
 type reports struct {
 	mu   sync.Mutex
-	list map[judged]sandbox.Report
+	list recent[keptReport]
 }
 
-// maxReports bounds them; profiles of single calls differ in their mounts, which a report does not depend on.
+type keptReport struct {
+	key    reportKey
+	report sandbox.Report
+}
+
+// maxReports bounds them. Where the mounts of a single call come from is no part of a report.
 const maxReports = 64
 
-// get returns a copy of the report of j.
-func (c *reports) get(j judged, compute func(judged) sandbox.Report) sandbox.Report {
+// get returns a copy of the report of a key.
+func (c *reports) get(key reportKey, compute func(reportKey) sandbox.Report) sandbox.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, ok := c.list[j]
+	kept, ok := c.list.find(func(r keptReport) bool { return r.key == key })
 	if !ok {
-		r = compute(j)
-		if c.list == nil || len(c.list) >= maxReports {
-			c.list = make(map[judged]sandbox.Report)
-		}
-		c.list[j] = r
+		kept = keptReport{key, compute(key)}
+		c.list.add(kept, maxReports)
 	}
-	return slices.Clone(r)
+	return slices.Clone(kept.report)
 }
 
 // report says what a call with p would enforce. It is computed before anything runs, and every step of the plan that
@@ -82,14 +85,14 @@ func (b *Backend) report(p sandbox.ContainerProfile) (sandbox.Report, confine.Ke
 	if b.cgroups != nil {
 		b.cgroups.Expect(cgroupLimits(p))
 	}
-	return b.reports.get(b.judge(p, k), b.compute), k, nil
+	return b.reports.get(b.reportKey(p, k), b.compute), k, nil
 }
 
-// judge collects what the report of a profile depends on.
-func (b *Backend) judge(p sandbox.ContainerProfile, k confine.Kernel) judged {
-	j := judged{
+// reportKey collects what the report of a profile depends on.
+func (b *Backend) reportKey(p sandbox.ContainerProfile, k confine.Kernel) reportKey {
+	j := reportKey{
 		limits: p.Limits, pids: p.PIDs, tmpfsMB: p.TmpfsMB, shmMB: p.ShmMB,
-		scratchExec: p.ScratchExec, mounts: len(p.Mounts)+len(p.Binds) > 0, scratchMnt: k.Landlock >= socketVersion && onScratch(p),
+		scratchExec: p.ScratchExec, mounts: len(p.Mounts)+len(p.Binds) > 0, mountOnScratch: k.Landlock >= socketVersion && onScratch(p),
 		landlock: k.Landlock, noexecMemfds: b.noexecMemfds(),
 		processes: b.problem(cgroup.PIDs), memory: b.problem(cgroup.Memory), cpu: b.problem(cgroup.CPU), cpuTime: b.problem(cgroup.CPUAcct),
 	}
@@ -117,7 +120,7 @@ func (b *Backend) problem(controller string) problem {
 	return problem{cause: err.Error(), fix: cgroupFix(err)}
 }
 
-func (b *Backend) compute(j judged) sandbox.Report {
+func (b *Backend) compute(j reportKey) sandbox.Report {
 	entries := append(b.always(j), b.limits(j)...)
 	entries = append(entries, kernelEntries(j)...)
 	entries = append(entries, scratchEntry(j), socketEntry(j), b.identityEntry())
@@ -157,7 +160,7 @@ func (b *Backend) lifeEntry() sandbox.Enforcement {
 }
 
 // always are the guarantees that need nothing but the namespaces, without which there is no backend.
-func (b *Backend) always(j judged) []sandbox.Enforcement {
+func (b *Backend) always(j reportKey) []sandbox.Enforcement {
 	return []sandbox.Enforcement{
 		enforced(sandbox.FSReadonlyRoot, "private tmpfs root, read-only binds, Landlock"),
 		enforced(sandbox.FSDeclaredWrites, "mount flags, Landlock"),
@@ -175,7 +178,7 @@ func (b *Backend) always(j judged) []sandbox.Enforcement {
 	}
 }
 
-func filesEntry(j judged) sandbox.Enforcement {
+func filesEntry(j reportKey) sandbox.Enforcement {
 	e := enforced(sandbox.LimitFiles, "RLIMIT_NOFILE = %d, RLIMIT_FSIZE = %d MiB, tmpfs size %d + %d MiB and nr_inodes",
 		j.limits.OpenFiles, j.limits.FileSizeMB, j.tmpfsMB, j.shmMB)
 	if j.noCores {
@@ -185,7 +188,7 @@ func filesEntry(j judged) sandbox.Enforcement {
 }
 
 // limits are the guarantees that need a cgroup, each found by setting one.
-func (b *Backend) limits(j judged) []sandbox.Enforcement {
+func (b *Backend) limits(j reportKey) []sandbox.Enforcement {
 	entry := func(g sandbox.Guarantee, controller string, why problem, value string) sandbox.Enforcement {
 		if why != (problem{}) {
 			return absent(g, why.cause, why.fix)
@@ -215,7 +218,7 @@ func cgroupFix(err error) string {
 	return ""
 }
 
-func (b *Backend) cpuTimeEntry(j judged) sandbox.Enforcement {
+func (b *Backend) cpuTimeEntry(j reportKey) sandbox.Enforcement {
 	if j.cpuTime == (problem{}) {
 		return enforced(sandbox.LimitCPUTime, "%s watched by %s, %d s", b.cgroups.Mechanism(cgroup.CPUAcct), b.watcher(), j.limits.CPUSeconds)
 	}
@@ -225,7 +228,7 @@ func (b *Backend) cpuTimeEntry(j judged) sandbox.Enforcement {
 }
 
 // kernelEntries are the layers that an outer filter may hide.
-func kernelEntries(j judged) []sandbox.Enforcement {
+func kernelEntries(j reportKey) []sandbox.Enforcement {
 	out := []sandbox.Enforcement{enforced(sandbox.KernelSeccomp, "allow-list, last step before the program")}
 	if j.noSeccomp != "" {
 		out[0] = absent(sandbox.KernelSeccomp, j.noSeccomp, "the container or service this runs in filters seccomp(2) away: allow it there")
@@ -255,7 +258,7 @@ func landlockLacks(abi int) string {
 	}
 }
 
-func scratchEntry(j judged) sandbox.Enforcement {
+func scratchEntry(j reportKey) sandbox.Enforcement {
 	if j.scratchExec {
 		return absent(sandbox.FSNoexecScratch, "the profile allows programs on the scratch", "leave ScratchExec off")
 	}
@@ -280,7 +283,7 @@ func (b *Backend) noexecMemfds() bool {
 // amend sets the one line of a report that may have been computed before there was a spawner. It says by what the
 // guarantee is kept; that it is kept does not change.
 func (b *Backend) amend(r sandbox.Report, p sandbox.ContainerProfile) {
-	line := sandbox.Report{scratchEntry(judged{scratchExec: p.ScratchExec, noexecMemfds: b.noexecMemfds()})}.WithWaivers(b.config.Waivers)[0]
+	line := sandbox.Report{scratchEntry(reportKey{scratchExec: p.ScratchExec, noexecMemfds: b.noexecMemfds()})}.WithWaivers(b.config.Waivers)[0]
 	if i := slices.IndexFunc(r, func(e sandbox.Enforcement) bool { return e.Guarantee == line.Guarantee }); i >= 0 {
 		r[i] = line
 	}
@@ -289,11 +292,11 @@ func (b *Backend) amend(r sandbox.Report, p sandbox.ContainerProfile) {
 // socketVersion is the Landlock version that can forbid connecting to a socket in the file system (RESOLVE_UNIX).
 const socketVersion = 9
 
-func socketEntry(j judged) sandbox.Enforcement {
+func socketEntry(j reportKey) sandbox.Enforcement {
 	switch {
 	case !j.mounts:
 		return enforced(sandbox.IPCNoHostSockets, "no declared mounts")
-	case j.landlock >= socketVersion && j.scratchMnt:
+	case j.mountOnScratch:
 		return absent(sandbox.IPCNoHostSockets, "a mount's target is on the scratch, where Landlock has to allow the sandbox's own sockets", "mount it elsewhere, such as at /workspace")
 	case j.landlock >= socketVersion:
 		return enforced(sandbox.IPCNoHostSockets, "Landlock version %d", j.landlock)

@@ -142,7 +142,7 @@ func (k *call) await(ctx context.Context, l runner, messages <-chan message) (en
 			switch m.reply.Kind {
 			case wire.ReplyDone:
 				k.over()
-				k.b.noteJoined(m.reply)
+				k.b.noteJoined(k, m.reply)
 				end.reply = m.reply
 				if m.file != nil {
 					go m.file.Close() // nobody needs to wait for the end of the mounts
@@ -168,8 +168,11 @@ func (k *call) await(ctx context.Context, l runner, messages <-chan message) (en
 	}
 }
 
-// noteJoined says once what keeps this host's calls from being as quick as they could be.
-func (b *Backend) noteJoined(r wire.Reply) {
+// noteJoined says once how calls come into their cgroups on v2: as quickly as they could, or not.
+func (b *Backend) noteJoined(k *call, r wire.Reply) {
+	if k.request.Flags&wire.FlagCgroup != 0 && !r.Joined && r.Started && b.born.CompareAndSwap(false, true) {
+		b.log.Debug("calls are born in their cgroups")
+	}
 	if r.Joined && b.joined.CompareAndSwap(false, true) {
 		b.log.Info("no process can be born in a cgroup here: a call after a pause takes some 10 ms longer", "needs", "Linux 5.7, and the right to give the cgroup's cgroup.procs to the spawner")
 	}

@@ -232,7 +232,10 @@ func (k *call) mayHoldMounts() bool {
 	}
 	var programs []device
 	for _, b := range k.image.Binds {
-		if d, ok := deviceOf(b.Source); ok && b.Exec {
+		if !b.Exec {
+			continue
+		}
+		if d, ok := deviceOf(b.Source); ok {
 			programs = append(programs, d)
 		}
 	}

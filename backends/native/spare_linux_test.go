@@ -40,9 +40,9 @@ func (b *Backend) awaitSpare(t *testing.T) {
 func (b *Backend) mustSpare(t *testing.T, script string) string {
 	t.Helper()
 	b.awaitSpare(t)
-	before := b.ArmedStats().Namespaces
+	before := b.ArmedStats().InNamespaces
 	r := b.must(t, script)
-	require.Equal(t, before+1, b.ArmedStats().Namespaces)
+	require.Equal(t, before+1, b.ArmedStats().InNamespaces)
 	require.Empty(t, string(r.Stderr))
 	return string(r.Stdout)
 }
@@ -139,7 +139,7 @@ func TestSpareNamespacesAreAskedFor(t *testing.T) {
 	for _, l := range b.spawners() {
 		assert.EqualValues(t, spareNone, l.spare.Load())
 	}
-	assert.Zero(t, b.ArmedStats().Namespaces)
+	assert.Zero(t, b.ArmedStats().InNamespaces)
 }
 
 // What one call has taken is not there for another, whatever the others ask for in the meantime.

@@ -23,7 +23,8 @@ const (
 // Ahead has sandboxes stand ready for the calls that are likely to come, with the interpreter started inside where a tool
 // has one: of each sort of call that was made or prepared, as many as its [Keep] says. Each is used by one call and
 // replaced in the background; what is not used for a minute is given up until the next call of its sort. A call for which
-// nothing stands ready is made as it would be without. A nil Ahead keeps nothing.
+// nothing stands ready is made as it would be without. A call's directories are removed after its answer; without Close some
+// stay until a later process of the same user looks for them. A nil Ahead keeps nothing.
 //
 // Backends that are no [sandbox.Armer], and calls on the host, are left alone.
 type Ahead struct {
@@ -179,12 +180,12 @@ func (t Tools) stage(tool Name, p Place, s *sort, file, code string) (*stage, er
 // maxRemoving bounds the directories that are removed in the background. Calls that come quicker than that wait for theirs.
 const maxRemoving = 16
 
-// later removes a call's directory in the background, unless that is to be done at once. Close waits for it, and tells its
-// error.
+// later removes a call's directory in the background, unless that is to be done at once: since one could not be removed, each
+// call says of its own whether it could. Close waits for it, and tells its error.
 func (a *Ahead) later(remove func() error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || a.removing >= maxRemoving {
+	if a.closed || a.removing >= maxRemoving || len(a.failed) > 0 {
 		return false
 	}
 	a.removing++
@@ -193,7 +194,7 @@ func (a *Ahead) later(remove func() error) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.removing--
-		if err != nil && len(a.failed) < maxRemoving {
+		if err != nil {
 			a.failed = append(a.failed, err)
 		}
 	})

@@ -84,7 +84,7 @@ func paced(b sandbox.Backend, p program) subject {
 
 // coldAhead makes a call whose namespaces its spawner has made after the one before.
 func coldAhead(b *native.Backend, p program) subject {
-	used := func() int { return b.ArmedStats().Namespaces }
+	used := func() int { return b.ArmedStats().InNamespaces }
 	return subject{name: nameAhead, run: func() (time.Duration, error) {
 		return again(func() (time.Duration, error) {
 			d, err := counted(used, func() (time.Duration, error) { return call(b, p) })

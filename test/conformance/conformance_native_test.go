@@ -90,6 +90,7 @@ func nativeArmed(t *testing.T, python string, only []string) {
 
 // countServed fails unless most of the calls for which something stood ready found it.
 func countServed(t *testing.T, opened []*armed.Backend) {
+	t.Helper()
 	var ready, found int
 	for _, b := range opened {
 		r, f := b.Served()

@@ -50,7 +50,7 @@ func TestSoakEveryKind(t *testing.T) {
 	grown := objects() - heap
 	t.Logf("%d calls, %d of them in what stood ready: %+v, then %+v; %d objects more; resident %d KiB", calls, stats.Served, held, after, grown, resident(t, os.Getpid()))
 	assert.Positive(t, stats.Served)
-	assert.Positive(t, stats.Namespaces)
+	assert.Positive(t, stats.InNamespaces)
 	assert.Less(t, grown, int64(10_000), "objects on the heap, however many calls are made")
 	assert.LessOrEqual(t, after.Mounts, held.Mounts, "mounts")
 	assert.LessOrEqual(t, after.Files, held.Files, "files")

@@ -120,7 +120,7 @@ func (a *Armory[S]) Order(ctx context.Context, key string, o Order[S]) error {
 		err = &sandbox.Error{Kind: sandbox.KindUnavailable, Op: "arm", Cause: errors.New("what was ordered was given up meanwhile")}
 	}
 	if err != nil {
-		a.cancel(ctx, func(other *rack[S]) bool { return other == r })
+		_ = a.cancel(ctx, func(other *rack[S]) bool { return other == r }) // of the context, which is told or does not matter
 	}
 	return err
 }
@@ -176,12 +176,13 @@ func (a *Armory[S]) end(list []standing[S]) {
 	}
 }
 
-// Cancel gives up what was ordered for a key, and waits until it is gone, and with it what is just being built.
-func (a *Armory[S]) Cancel(ctx context.Context, key string) {
-	a.cancel(ctx, func(r *rack[S]) bool { return r.key == key })
+// Cancel gives up what was ordered for a key, and waits until what stood ready or was just being built is gone. Its error is
+// that of the context.
+func (a *Armory[S]) Cancel(ctx context.Context, key string) error {
+	return a.cancel(ctx, func(r *rack[S]) bool { return r.key == key })
 }
 
-func (a *Armory[S]) cancel(ctx context.Context, is func(*rack[S]) bool) {
+func (a *Armory[S]) cancel(ctx context.Context, is func(*rack[S]) bool) error {
 	a.mu.Lock()
 	var ended []standing[S]
 	var dropped []*rack[S]
@@ -199,13 +200,12 @@ func (a *Armory[S]) cancel(ctx context.Context, is func(*rack[S]) bool) {
 	}
 	ending.Wait()
 	for _, r := range dropped {
-		select {
-		case r.turn <- struct{}{}: // nobody builds any more, and nobody will: the rack is gone
-			<-r.turn
-		case <-ctx.Done():
-			return
+		if err := WaitTurn(ctx, r.turn); err != nil {
+			return err
 		}
+		<-r.turn // nobody builds any more, and nobody will: the rack is gone
 	}
+	return nil
 }
 
 // Empty reports whether nothing is ordered, so that a call need not find out what it would take.
@@ -291,14 +291,26 @@ func (a *Armory[S]) build(r *rack[S]) bool {
 	return r.filling
 }
 
+// WaitTurn takes the turn of whoever builds, with a word about the context when that ends first.
+func WaitTurn(ctx context.Context, turn chan<- struct{}) error {
+	err := context.Cause(ctx)
+	if err == nil {
+		select {
+		case turn <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	return &sandbox.Error{Kind: sandbox.KindInvalid, Op: "arm", Cause: fmt.Errorf("the context ended first: %w", err)}
+}
+
 // fill builds sandboxes one after the other until a rack has what it should. It is not kept when it was given up first.
 func (a *Armory[S]) fill(ctx context.Context, r *rack[S]) (kept bool, err error) {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return false, &sandbox.Error{Kind: sandbox.KindInvalid, Op: "arm", Cause: fmt.Errorf("the context ended first: %w", context.Cause(ctx))}
+	if err := WaitTurn(ctx, r.turn); err != nil {
+		return false, err
 	}
+	defer func() { <-r.turn }()
 	for {
 		build, kept, err := a.begin(r)
 		if err != nil || build == nil {

@@ -300,7 +300,7 @@ func TestReplies(t *testing.T) {
 	for range calls + 1 {
 		r := p.reply(t)
 		assert.Equal(t, uint32(wire.ReplyDone), r.Kind)
-		assert.True(t, r.Started)
+		assert.True(t, r.Started || r.ID > calls, "the last one may be killed before its init has told")
 		assert.False(t, seen[r.ID], "call %d is answered once", r.ID)
 		seen[r.ID] = true
 	}

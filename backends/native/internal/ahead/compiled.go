@@ -1,8 +1,8 @@
 package ahead
 
 import (
+	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"regexp"
 )
@@ -32,17 +32,11 @@ func Compiler(python string) (argv []string, source []byte) {
 
 // ParseCompiled takes the output of [Compiler]: the tag, a zero byte, the contents of the file.
 func ParseCompiled(output []byte) (*Compiled, error) {
-	for i, b := range output {
-		if b != 0 {
-			continue
-		}
-		c := &Compiled{tag: string(output[:i]), code: output[i+1:]}
-		if !tagName.MatchString(c.tag) || len(c.code) == 0 || len(c.code) > maxCompiled {
-			return nil, fmt.Errorf("ahead: %q and %d bytes are no compiled file", c.tag, len(c.code))
-		}
-		return c, nil
+	tag, code, ok := bytes.Cut(output, []byte{0})
+	if !ok || !tagName.Match(tag) || len(code) == 0 || len(code) > maxCompiled {
+		return nil, fmt.Errorf("ahead: %.40q and %d bytes are no compiled hook", tag, len(code))
 	}
-	return nil, errors.New("ahead: the interpreter did not compile its hook")
+	return &Compiled{tag: string(tag), code: code}, nil
 }
 
 // file is where an interpreter looks for what it compiled. It takes its source instead when that does not suit it, as when

@@ -12,6 +12,8 @@
 // Node.js requires what NODE_OPTIONS names before the program is loaded (nodejs.org/api/cli.html, -r). Options that keep
 // an interpreter from running its hook (-I, -E, -S) are refused, as are all others: see [Start.Check].
 //
+// Python's hook may come compiled ([Compiled]), in __pycache__ beside it, which spares each interpreter the compiling.
+//
 // What cannot be changed once an interpreter has started is fixed then; see [Fixed].
 //
 // # What it does not protect

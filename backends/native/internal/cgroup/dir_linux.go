@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"strconv"
@@ -151,30 +152,12 @@ func (d dir) read(name string) (string, error) {
 
 // readAll reads an open file from its start.
 func (d dir) readAll(name string, f *os.File) (string, error) {
-	conn, err := f.SyscallConn()
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
 	if err != nil {
-		return "", err
-	}
-	var text []byte
-	var failed error
-	err = conn.Control(func(fd uintptr) {
-		for buf := make([]byte, smallFile); ; {
-			var n int
-			failed = restart(func() (err error) { n, err = unix.Pread(int(fd), buf, int64(len(text))); return err })
-			if failed != nil || n <= 0 {
-				return
-			}
-			text = append(text, buf[:n]...)
-		}
-	})
-	if err := join(err, failed); err != nil {
 		return "", d.fail("read", name, err)
 	}
 	return strings.TrimSuffix(string(text), "\n"), nil
 }
-
-// smallFile is more than most files of a cgroup hold.
-const smallFile = 512
 
 func (d dir) readInt(name string) (int64, error) {
 	text, err := d.read(name)

@@ -4,11 +4,12 @@
 //
 // # Roles
 //
-// The caller's process owns the [Manager]. It opens every cgroup.procs file itself, because the kernel checks a write
-// there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit e57457641613). A
-// sandbox's first process attaches itself by writing "0" to those descriptors before it allocates anything, so there is
-// no moment in which it runs unlimited. The spawner holds no right on any cgroup, but that to start processes in the calls'
-// on v2 ([Config.Forker]); no sandbox has its id.
+// The caller's process owns the [Manager]. It opens every file by which a process joins itself, because the kernel checks a
+// write there with the credentials of whoever opened the file (v1 always; v2 since Linux 5.16, commit e57457641613). A
+// sandbox's first process attaches itself by writing "0" to those descriptors before it allocates anything, or is born
+// attached, so there is no moment in which it runs unlimited. On v2 the spawner may start processes in the calls' groups and
+// move them between those ([Config.Forker] gives it their cgroup.procs and the instance's), and nowhere else; no sandbox has
+// its id. It has no other right on any cgroup.
 //
 // # Joining
 //
@@ -17,7 +18,8 @@
 // moves itself alone does without the lock (cgroup_procs_write_start() in kernel/cgroup/cgroup.c, commit 9a3284fad42f,
 // Linux 5.5), so on v1 a process joins by the file tasks, which it may with its one thread. On v2 threads of a group with
 // limits stay together; there a process is born in its group (clone3(2), CLONE_INTO_CGROUP, Linux 5.7, see [Group.Into]),
-// which takes the lock as any fork does. The kernel checks that with the rights of who forks.
+// which takes the lock as any fork does, and cgroup_mutex (cgroup_css_set_fork()), so that births wait for one another. The
+// kernel checks that with the rights of who forks.
 //
 // # Life of a directory
 //

@@ -48,7 +48,7 @@ func (m *Manager) make(l Limits) (*Group, error) {
 			g.spots = append(g.spots, spot{h, d})
 			err = g.furnish(h, d, set)
 		}
-		if err == nil && m.once == nil {
+		if err == nil && m.once == nil { // a command waits for the making of its group, too
 			g.keepOpen(&g.spots[len(g.spots)-1])
 		}
 		if err != nil {
@@ -186,7 +186,7 @@ func (g *Group) rewrite(l Limits) error {
 func (g *Group) Limits() Limits { return g.limits }
 
 // Procs returns one descriptor, open for writing, for every hierarchy in use. A process of one thread that writes "0" to all
-// of them is in the group; of another, only the thread is. They are closed by Release.
+// of them is in the group. They are closed by Release.
 func (g *Group) Procs() []*os.File { return g.procs }
 
 // Into returns the group's directory on v2, in which a process can be born (clone3(2), CLONE_INTO_CGROUP, Linux 5.7); nil

@@ -2,10 +2,12 @@ package cgroup
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -252,4 +254,34 @@ func TestWhereIs(t *testing.T) {
 	assert.ErrorIs(t, err, errNotMoved)
 	_, err = whereIs(1<<30, "x")
 	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Who forks gets what it needs to have processes born in the groups, and nothing else.
+func TestV2Forker(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	c, _ := fakeV2(t, nil)
+	c.Forker = 4711
+	m, err := Open(c)
+	require.NoError(t, err)
+	defer m.Close()
+	require.NoError(t, m.PlaceSpawner(1))
+	g, err := m.Acquire(Limits{MemoryBytes: 32 << 20, PIDs: 20, CPUs: 1})
+	require.NoError(t, err)
+	require.NotNil(t, g.Into())
+	var given []string
+	inst := m.found[0].inst.root.Name()
+	require.NoError(t, filepath.WalkDir(inst, func(path string, d fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(path, &st)
+		}
+		if err == nil && st.Uid == c.Forker {
+			given = append(given, strings.TrimPrefix(path, inst))
+		}
+		return err
+	}))
+	assert.Equal(t, []string{strings.TrimPrefix(g.spots[0].d.path("cgroup.procs"), inst), "/cgroup.procs"}, given)
+	g.Release()
 }

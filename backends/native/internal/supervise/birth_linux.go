@@ -7,31 +7,39 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/soulacy/toolcell/backends/native/internal/forked"
+	"github.com/soulacy/toolcell/backends/native/internal/plan"
 )
 
 // planFDs is the place of the plan's first descriptor among those of the child.
-const planFDs = 4
+const planFDs = plan.FirstFD - plan.ChannelFD
 
 // bear forks the call's init, in its cgroup if it can be born there. Then what the plan has it write to leads nowhere.
 func (s *Supervisor) bear(c *call, fr *forked.Request) error {
-	if c.cgroup < 0 {
+	if c.cgroup < 0 || s.unborn {
+		c.reply.Joined = s.unborn
 		return s.forkInit(c, fr)
 	}
-	var unborn error
-	if !s.unborn && s.openNull() {
-		born := *fr
-		born.Flags |= unix.CLONE_INTO_CGROUP
-		born.Cgroup, born.FDs[planFDs] = int32(c.cgroup), int32(s.null)
-		if unborn = s.forkInit(c, &born); unborn == nil {
-			return nil
-		}
+	if s.null < 0 {
+		return s.forkInit(c, fr) // this call joins, and the next one tries again
 	}
-	c.reply.Joined = true
+	born := *fr
+	born.Flags |= unix.CLONE_INTO_CGROUP
+	born.Cgroup, born.FDs[planFDs] = int32(c.cgroup), int32(s.null)
+	unborn := s.forkInit(c, &born)
+	if unborn == nil {
+		return nil
+	}
 	err := s.forkInit(c, fr)
-	if err == nil && !errors.Is(unborn, unix.EAGAIN) && !errors.Is(unborn, unix.ENOMEM) {
-		s.unborn = true // by what this kernel lacks, or its rights forbid, so the next calls need not try
+	if err == nil && !passing(unborn) {
+		s.unborn = true // by what this kernel lacks, or its rights forbid
 	}
+	c.reply.Joined = s.unborn
 	return err
+}
+
+// passing reports whether an error of clone3(2) says nothing of the next call.
+func passing(err error) bool {
+	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 func (s *Supervisor) forkInit(c *call, fr *forked.Request) error {
@@ -42,12 +50,12 @@ func (s *Supervisor) forkInit(c *call, fr *forked.Request) error {
 	return nil
 }
 
-// openNull reports whether there is something to write to that leads nowhere.
-func (s *Supervisor) openNull() bool {
-	if s.null < 0 {
-		if fd, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err == nil {
-			s.null = fd
-		}
+// openNull opens what can be written to and leads nowhere, before the first call that needs it leaves the host's mounts.
+func (s *Supervisor) openNull(c *call) {
+	if c.cgroup < 0 || s.null >= 0 {
+		return
 	}
-	return s.null >= 0
+	if fd, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err == nil {
+		s.null = fd
+	}
 }

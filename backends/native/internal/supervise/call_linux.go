@@ -144,6 +144,9 @@ func (c *call) takeOwn(flags uint32, fds []int) ([]int, error) {
 	}
 	first := 2 + len(kept)
 	end := first + len(lent)
+	if flags&wire.FlagCgroup != 0 && len(fds) == end { // there is nothing to join by
+		return nil, unix.EINVAL
+	}
 	if len(fds) < end || 2+2+len(fds)-end > plan.MaxFDs { // init gets its channel and the supervisor's attention, too
 		return nil, unix.EINVAL
 	}
@@ -174,6 +177,7 @@ func (s *Supervisor) fork(c *call, req *wire.Request, fds []int) error {
 		fr.FDs[2+i] = int32(fd)
 	}
 	fr.N = 2 + len(fds)
+	s.openNull(c)
 	err = s.inside(c.root, func() error { return s.bear(c, &fr) })
 	_ = unix.Close(pair[1]) // init has its own
 	if req.Flags&wire.FlagSpare != 0 {
