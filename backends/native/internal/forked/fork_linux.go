@@ -24,9 +24,10 @@ type Request struct {
 	own      own
 }
 
-// own is what the child alone uses. It is not on the stack, where there is little room for functions that must not let it
-// grow.
+// own is what [Forker.Fork] and the child alone use. It is not on the stack, where there is little room for functions that
+// must not let it grow.
 type own struct {
+	clone cloneArgs
 	lease lease
 	usage syscall.Rusage
 }
@@ -85,14 +86,15 @@ func (f *Forker) Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
 	var (
 		mask, old uint64 = allSignals, 0
 		fd        int32  = -1
-		args             = cloneArgs{flags: r.Flags | clonePidfd | cloneClearSighand, exitSignal: uint64(syscall.SIGCHLD)}
+		size             = uintptr(cloneArgsFirst)
 	)
-	args.pidfd = uint64(uintptr(unsafe.Pointer(&fd)))
-	size := uintptr(cloneArgsFirst)
-	if r.Flags&cloneIntoCgroup != 0 {
-		args.cgroup, size = uint64(r.Cgroup), unsafe.Sizeof(args)
-	}
 	*(*Request)(f.memory) = *r
+	args := &(*Request)(f.memory).own.clone
+	args.flags, args.exitSignal = r.Flags|clonePidfd|cloneClearSighand, uint64(syscall.SIGCHLD)
+	args.pidfd = uint64(uintptr(unsafe.Pointer(&fd)))
+	if r.Flags&cloneIntoCgroup != 0 {
+		args.cgroup, size = uint64(r.Cgroup), unsafe.Sizeof(*args)
+	}
 	// Blocked across the fork, since a handler of the Go runtime must never run in the child, nor on its stack.
 	// CLONE_CLEAR_SIGHAND takes the handlers away, so the mask of the child may be changed later.
 	_, _, errno = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask,
@@ -100,7 +102,7 @@ func (f *Forker) Fork(r *Request) (pid, pidfd int, errno syscall.Errno) {
 	if errno != 0 {
 		return 0, -1, errno
 	}
-	child := cloneOnStack(&args, size, unsafe.Add(f.memory, forkMemory-stackSlack), f.memory)
+	child := cloneOnStack(args, size, unsafe.Add(f.memory, forkMemory-stackSlack), f.memory)
 	// Restoring a mask that was in force before cannot fail.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sigSetmask, uintptr(unsafe.Pointer(&old)), 0, sigsetSize, 0, 0)
 	if int64(child) < 0 {
