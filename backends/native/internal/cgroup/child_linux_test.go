@@ -70,6 +70,26 @@ func joinGroup() error {
 		if _, err := unix.Write(3+i, []byte("0")); err != nil {
 			return fmt.Errorf("join %d: %w", i, err)
 		}
+		if err := joinThreads(3 + i); err != nil {
+			return fmt.Errorf("join %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// joinThreads has the other threads of this process join, which on v1 do so one by one. A sandbox's first process has none.
+// Those that one of them starts meanwhile are found by the second look.
+func joinThreads(fd int) error {
+	for range 2 {
+		tasks, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if _, err := unix.Write(fd, []byte(t.Name())); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
 	}
 	return nil
 }
